@@ -1,0 +1,45 @@
+#include <cstdio>
+#include <exception>
+
+#include "commands.h"
+#include "fastweights/environment.h"
+
+namespace fastweights::cli {
+namespace {
+
+int run(int argc, char** argv) {
+  CLI::App program(
+      "Continuous-time fast weight programmers: sequence models whose memory follows a differential "
+      "equation.");
+  program.name("fastweights");
+  program.set_version_flag("--version", "fastweights " + version());
+  program.require_subcommand(1);
+  program.footer("'fastweights COMMAND --help' says more about a command.");
+  int threads = 0;
+  program.add_option("--threads", threads, "threads to compute with; 0 takes all cores")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  // before any command's own callback
+  program.parse_complete_callback([&threads] { set_threads(threads); });
+
+  Session session;
+  add_info(program, session);
+  add_selftest(program, session);
+  program.add_subcommand("help", "Show this text")->callback([&program] {
+    std::fputs(program.help().c_str(), stdout);
+  });
+  CLI11_PARSE(program, argc, argv);
+  return session.exit_status;
+}
+
+}  // namespace
+}  // namespace fastweights::cli
+
+int main(int argc, char** argv) {
+  try {
+    return fastweights::cli::run(argc, argv);
+  } catch (const std::exception& trouble) {
+    std::fprintf(stderr, "fastweights: %s\n", trouble.what());
+    return 1;
+  }
+}

@@ -1,0 +1,33 @@
+# LibTorch for CUDA sets architectures and flags of its own: ours are kept
+if(FASTWEIGHTS_CUDA)
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
+  endif()
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+endif()
+set(saved_architectures "${CMAKE_CUDA_ARCHITECTURES}")
+set(saved_flags "${CMAKE_CUDA_FLAGS}")
+find_package(Torch REQUIRED)  # no version: Debian's 1.13.1 calls itself 1.13.0
+set(CMAKE_CUDA_ARCHITECTURES "${saved_architectures}")
+set(CMAKE_CUDA_FLAGS "${saved_flags}")
+
+find_package(OpenMP REQUIRED COMPONENTS CXX)
+
+# header-only libraries by their headers, so that a plain copy of them will do
+find_path(FASTWEIGHTS_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
+find_path(FASTWEIGHTS_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
+
+# warnings and sanitizers for everything of ours
+add_library(fastweights_flags INTERFACE)
+target_compile_options(fastweights_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra>
+  $<$<AND:$<BOOL:${FASTWEIGHTS_WERROR}>,$<COMPILE_LANGUAGE:CXX>>:-Werror>)
+# g++ 12 sees overlapping copies in additions of strings where there are none (GCC bug 105651)
+target_compile_options(fastweights_flags INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
+if(FASTWEIGHTS_SANITIZE)
+  target_compile_options(fastweights_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FASTWEIGHTS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+  target_link_options(fastweights_flags INTERFACE -fsanitize=${FASTWEIGHTS_SANITIZE})
+endif()

@@ -1,0 +1,49 @@
+# raw pointers and plain loops: optimised in every build type that is not for debugging
+add_library(fastweights_kernels OBJECT
+  src/kernels/path.cpp
+  src/kernels/signature.cpp
+  src/kernels/weighted_sum.cpp)
+target_include_directories(fastweights_kernels PRIVATE src)
+target_link_libraries(fastweights_kernels PRIVATE fastweights_flags)
+target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
+
+add_library(fastweights
+  src/base/lyndon.cpp
+  src/base/tableau.cpp
+  src/control/control.cpp
+  src/control/logsignature.cpp
+  src/environment/environment.cpp
+  src/selftest/definitions.cpp
+  src/selftest/selftest.cpp
+  src/solve/adaptive.cpp
+  src/solve/adjoint.cpp
+  src/solve/checkpoint.cpp
+  src/solve/plan.cpp
+  src/solve/solve.cpp
+  src/solve/step.cpp
+  src/tensor/autograd.cpp
+  src/tensor/parallel.cpp
+  src/tensor/ragged.cpp
+  src/tensor/safetensors.cpp
+  src/tensor/safetensors_header.cpp
+  src/tensor/time.cpp
+  $<TARGET_OBJECTS:fastweights_kernels>)
+add_library(fastweights::fastweights ALIAS fastweights)
+target_include_directories(fastweights
+  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
+  PRIVATE src)
+target_include_directories(fastweights SYSTEM PRIVATE ${FASTWEIGHTS_JSON_INCLUDE})
+target_link_libraries(fastweights
+  PUBLIC ${TORCH_LIBRARIES}
+  PRIVATE $<BUILD_INTERFACE:fastweights_flags> OpenMP::OpenMP_CXX)
+target_compile_features(fastweights PUBLIC cxx_std_20)
+target_compile_definitions(fastweights PRIVATE
+  FASTWEIGHTS_VERSION="${PROJECT_VERSION}"
+  FASTWEIGHTS_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+if(FASTWEIGHTS_CUDA)
+  find_package(CUDAToolkit REQUIRED)
+  target_sources(fastweights PRIVATE src/environment/cuda_device.cu)
+  target_link_libraries(fastweights PRIVATE CUDA::cudart)
+else()
+  target_sources(fastweights PRIVATE src/environment/no_cuda_device.cpp)
+endif()

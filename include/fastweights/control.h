@@ -1,0 +1,87 @@
+#pragma once
+
+#include "fastweights/ragged.h"
+#include "fastweights/tensor.h"
+#include "fastweights/time.h"
+
+/// Control paths: continuous signals x(t) and x'(t) through irregular, ragged, partly missing observations.
+///
+/// | path         | through the data as         | x(t) and x'(t) depend on                                  |
+/// |--------------|-----------------------------|-----------------------------------------------------------|
+/// | NaturalCubic | smoothest interpolant       | all observations, also later ones: **not causal**         |
+/// | HermiteCubic | slopes from the left        | up to the first observation at or after t: delay one gap  |
+/// | Linear       | straight lines              | up to the first observation at or after t: delay one gap  |
+/// | Rectilinear  | time first, then the values | observations at or before t: **no delay**                 |
+///
+/// "One gap" is the time from t to the next observation of the same channel. A missing value widens the gap;
+/// after a channel's last observation its path is constant (but see EndFilling). Derivatives jump at knots
+/// for linear and rectilinear paths.
+
+namespace fastweights {
+
+enum class Interpolation { NaturalCubic, HermiteCubic, Linear, Rectilinear };
+
+/// What a natural cubic spline does before a channel's first and after its last observation: repeat it over
+/// the whole gap, or only at the very end point of the series, as the published code of the paper does (the
+/// spline may then swing far in between).
+enum class EndFilling { WholeGap, EndPoint };
+
+/// A channel without a single observation in a series is a path of zeros, or an error.
+enum class NeverObserved { Zero, Reject };
+
+struct ControlOptions {
+  Interpolation interpolation = Interpolation::HermiteCubic;
+  EndFilling end_filling = EndFilling::WholeGap;
+  NeverObserved never_observed = NeverObserved::Zero;
+  /// Rectilinear only: the channel that holds time, which moves before the others. The path then runs over
+  /// 0, 1, ..., 2 (L - 1) instead of the series' times.
+  int64_t time_channel = 0;
+};
+
+struct Samples {
+  Tensor value;       // [..., C]
+  Tensor derivative;  // [..., C]
+};
+
+/// Whether x(t) never depends on observations after t's own gap, see above.
+bool is_causal(Interpolation interpolation);
+
+/// One path per sample. Differentiable with respect to the values of the series (not to its times) and the
+/// times at which it is sampled. Outside a series' range its first or last piece goes on; a knot belongs to
+/// the piece on its left.
+class Control {
+ public:
+  explicit Control(const RaggedSeries& series, const ControlOptions& options = {});
+
+  /// Times [Q] for every sample or [B, Q] for each: value and derivative [B, Q, C].
+  Samples sample(const Tensor& times) const;
+  /// As many times as each sample wants: value and derivative [N, C] in the order of the times.
+  Samples sample(const RaggedTimes& times) const;
+  /// One time for each sample, as in a solver's field: value and derivative [B, C].
+  Samples at(const Time& time) const;
+
+  int64_t samples() const { return offsets_.size(0) - 1; }
+  int64_t channels() const { return coefficients_.size(2); }
+  /// Knots of all samples, [N], and where each sample's begin, [B + 1].
+  const Tensor& knots() const { return knots_; }
+  const Tensor& offsets() const { return offsets_; }
+  /// First and last knot of each sample, [B].
+  Tensor begin() const;
+  Tensor end() const;
+  /// [N - B, K, C]: per piece a, b and for cubic paths two_c, three_d, where with s = t - t_i
+  /// x = a + (b + (two_c / 2 + three_d s / 3) s) s.
+  const Tensor& coefficients() const { return coefficients_; }
+
+ private:
+  Samples sample_ragged(const Tensor& times, const Tensor& offsets) const;
+
+  Tensor knots_;         // [N] float64
+  Tensor offsets_;       // [B + 1] int64
+  Tensor coefficients_;  // [N - B, K, C]
+};
+
+/// The series with its gaps filled on straight lines and its ends filled with the nearest observation; a
+/// channel never observed becomes 0. Differentiable.
+RaggedSeries fill_missing(const RaggedSeries& series);
+
+}  // namespace fastweights

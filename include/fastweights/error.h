@@ -1,0 +1,31 @@
+#pragma once
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+/// How the library reports trouble: a wrong argument is `std::invalid_argument`, trouble with the outside
+/// world (a file, a device) is `std::runtime_error`, and the outcome of a solve is a value (`Status` in
+/// solve.h).
+
+namespace fastweights {
+
+/// Puts the parts of a message together as they would be streamed.
+template <typename... Parts>
+std::string message(const Parts&... parts) {
+  std::ostringstream out;
+  out.precision(17);
+  (out << ... << parts);
+  return out.str();
+}
+
+}  // namespace fastweights
+
+/// Checks an argument at the public boundary: FW_CHECK(depth > 0, "[logsignature] depth must be positive, got
+/// ", depth)
+#define FW_CHECK(condition, ...)                                        \
+  do {                                                                  \
+    if (!(condition)) {                                                 \
+      throw std::invalid_argument(::fastweights::message(__VA_ARGS__)); \
+    }                                                                   \
+  } while (false)

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "fastweights/tensor.h"
+
+namespace fastweights {
+
+/// A batch of series, each with its own times and its own length, one after another without padding.
+/// Sample b owns the rows offsets[b] .. offsets[b + 1] - 1. NaN marks a missing value.
+struct RaggedSeries {
+  Tensor values;   // [N, C] float32 or float64
+  Tensor times;    // [N] float64, strictly increasing inside each sample
+  Tensor offsets;  // [B + 1] int64, from 0 to N
+
+  int64_t samples() const { return offsets.size(0) - 1; }
+  int64_t channels() const { return values.size(1); }
+};
+
+/// Times for each sample, in the same layout.
+struct RaggedTimes {
+  Tensor times;    // [N] float64
+  Tensor offsets;  // [B + 1] int64
+};
+
+/// One series per entry: times[b] is [L_b], values[b] is [L_b, C]. Differentiable with respect to the values.
+RaggedSeries ragged(const std::vector<Tensor>& times, const std::vector<Tensor>& values);
+
+/// A batch in which all series share their times: times [L], values [B, L, C] or [L, C].
+RaggedSeries shared_times(const Tensor& times, const Tensor& values);
+
+/// Checks shapes, types, offsets and times; the message names sample, index and value. `who` stands in
+/// brackets before it.
+void check_series(const RaggedSeries& series, const char* who, int64_t smallest_length = 1);
+
+}  // namespace fastweights

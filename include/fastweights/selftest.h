@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace fastweights {
+
+/// One case: something fast or clever compared with its plain definition on this machine.
+struct SelftestResult {
+  std::string name;
+  double error;  ///< relative to the largest value
+  double tolerance;
+  std::string reason;  ///< why the tolerance is what it is
+  bool passed() const { return error <= tolerance; }
+};
+
+/// Runs all cases; `report` is called after each one.
+std::vector<SelftestResult> selftest(const std::function<void(const SelftestResult&)>& report = {});
+
+}  // namespace fastweights

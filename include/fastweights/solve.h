@@ -1,0 +1,150 @@
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "fastweights/tableau.h"
+#include "fastweights/tensor.h"
+#include "fastweights/time.h"
+
+/// Ordinary differential equations dy/dt = f(t, y) on tensors, with trustworthy gradients.
+///
+///     Solution s = solve(field, y0, ts, {.method = rk4(), .steps = FixedSteps{0.1}});
+///
+/// Method, steps, output interpolation and gradient are independent choices.
+
+namespace fastweights {
+
+/// f(t, y), of the shape of y. Where samples have their own times, t holds one time per sample.
+using Field = std::function<Tensor(const Time& t, const Tensor& y)>;
+
+enum class AdamsKind { Explicit, Implicit };
+
+/// The multistep methods of torchdiffeq: Bashforth's predictor, with Moulton's corrector if implicit. They
+/// assume equal steps, and start with Runge-Kutta steps.
+struct Adams {
+  AdamsKind kind = AdamsKind::Explicit;
+  int max_order = 12;               ///< 4 to 12
+  int max_iterations = 4;           ///< of the corrector
+  double rtol = 1e-7, atol = 1e-9;  ///< of the corrector
+};
+
+using Method = std::variant<Tableau, Adams>;
+
+/// Where a stage at the edge of a step looks at the field. `Inside` moves the first stage just behind the
+/// start and the last one just before the end, so that a field that jumps between two steps is seen from the
+/// right side.
+enum class StageEdges { AsIs, Inside };
+
+/// Steps of one size; 0 means one step from each output time to the next. With times shared by all samples
+/// the grid is t0, t0 + size, ..., the last step ends at the last output time, and outputs in between are
+/// interpolated. Where samples have their own times, each interval between two outputs is cut into equal
+/// steps of at most this size.
+struct FixedSteps {
+  double size = 0;
+  StageEdges edges = StageEdges::AsIs;
+};
+
+/// Steps between given times: [N + 1], or [N + 1, B] for each sample, from the first to the last output time.
+struct GivenSteps {
+  Tensor times;
+  StageEdges edges = StageEdges::AsIs;
+};
+
+/// Whose error decides on a step: each sample has steps of its own, and a result that does not depend on the
+/// other samples; or all samples share one step sequence and one norm, as in torchdiffeq.
+enum class ErrorControl { PerSample, Joint };
+
+/// Whether the gradient goes through the automatic choice of the first step (torchdiffeq does that by
+/// accident).
+enum class FirstStepGradient { None, Through };
+
+/// Step sizes from the error estimate of the method, by torchdiffeq's controller.
+struct AdaptiveSteps {
+  double rtol = 1e-7, atol = 1e-9;
+  ErrorControl control = ErrorControl::PerSample;
+  double first_step = 0;  ///< 0: chosen by Hairer's rule
+  double smallest_step = 0;
+  double largest_step = std::numeric_limits<double>::infinity();
+  int64_t max_steps = 1'000'000;  ///< tried steps, accepted or not
+  Tensor stop_times = {};         ///< steps end here: [J] for all samples or [J, B] for each, in any order
+  Tensor jump_times = {};         ///< steps end here, and the field may jump: likewise
+  FirstStepGradient first_step_gradient = FirstStepGradient::None;
+};
+
+using Steps = std::variant<FixedSteps, GivenSteps, AdaptiveSteps>;
+
+/// How an output inside a step is made. Quartic needs a method with weights for the middle of the step. Cubic
+/// is Hermite's polynomial and costs one evaluation per output.
+enum class OutputInterpolation { Linear, Cubic, Quartic };
+
+/// Exact: back-propagation through the recorded solve. Checkpointed: the same gradient, but only some states
+/// are kept and the rest is computed again. Adjoint: the continuous adjoint solved backwards, not the
+/// gradient of the computed numbers and wrong where the backward equation is unstable.
+enum class Gradient { Exact, Checkpointed, Adjoint };
+
+/// Which errors count in an adaptive backward solve: state and parameters, or the state alone (seminorm).
+enum class AdjointNorm { All, StateOnly };
+
+struct SolveOptions {
+  Method method = rk4();
+  Steps steps = FixedSteps{};
+  std::optional<OutputInterpolation> interpolation =
+      {};  ///< default: linear for fixed, quartic for adaptive steps
+
+  Gradient gradient = Gradient::Exact;
+  /// What f depends on besides t and y. Checkpointed and Adjoint give gradients to these, y0 and ts only.
+  std::vector<Tensor> parameters = {};
+  /// Checkpointed: bytes for kept states (one step's own recording comes on top); 0 keeps about 2 sqrt(steps)
+  /// states.
+  int64_t memory_limit = 0;
+  std::optional<Method> adjoint_method = {};  ///< Adjoint: default is `method`
+  std::optional<Steps> adjoint_steps = {};    ///< Adjoint: default is `steps`
+  AdjointNorm adjoint_norm = AdjointNorm::All;
+
+  bool keep_step_log = false;  ///< fill Solution::step_log
+};
+
+enum class Outcome { Success, TooManySteps, StepTooSmall, NotFinite };
+
+/// How a solve ended. A solve that fails still returns: outputs that were not reached are NaN.
+struct Status {
+  Outcome outcome = Outcome::Success;
+  int64_t sample = -1;  ///< the sample it failed for
+  double time = 0;      ///< the time it had reached
+  double step = 0;      ///< the last step size tried
+  double norm = 0;      ///< largest absolute value of that sample's state there
+
+  explicit operator bool() const { return outcome == Outcome::Success; }
+  /// One sentence: what happened, where, and what can be done.
+  std::string message() const;
+};
+
+struct StepRecord {
+  double t0, dt;
+  int64_t sample;  ///< -1 where all samples step together
+  bool accepted;
+};
+
+struct Solution {
+  Tensor ys;  // [T, ...] like ts before the shape of y0
+  Status status;
+  int64_t steps = 0;        ///< accepted; where samples step on their own, those of the sample with the most
+  int64_t rejected = 0;     ///< tried in vain, all samples together
+  int64_t evaluations = 0;  ///< calls of f
+  std::vector<StepRecord> step_log;
+};
+
+/// Solves from y0 at ts[0]. ts is [T] for all samples or [T, B] for each (y0 [B, ...]), rising or falling; a
+/// sample whose series is shorter repeats its last time. Float64 times. Differentiable with respect to y0, ts
+/// and whatever f uses, as options.gradient says.
+Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options = {});
+
+/// The method of that name: a tableau, explicit_adams or implicit_adams.
+Method method(const std::string& name);
+
+}  // namespace fastweights

@@ -1,0 +1,13 @@
+#pragma once
+
+/// The only door to LibTorch. The order matters: clang 14 in C++20 mode needs ivalue.h first with
+/// LibTorch 1.13.
+#include <ATen/core/ivalue.h>
+
+#include <ATen/ATen.h>
+
+namespace fastweights {
+
+using at::Tensor;
+
+}  // namespace fastweights

@@ -1,0 +1,279 @@
+#include "fastweights/control.h"
+
+#include <cmath>
+
+#include "fastweights/error.h"
+#include "kernels/path.h"
+#include "tensor/autograd.h"
+#include "tensor/parallel.h"
+
+namespace fastweights {
+namespace {
+
+using kernels::Knots;
+using kernels::PathKind;
+using kernels::Pieces;
+
+PathKind path_kind(const ControlOptions& options) {
+  switch (options.interpolation) {
+    case Interpolation::NaturalCubic:
+      return options.end_filling == EndFilling::WholeGap ? PathKind::NaturalWholeGap
+                                                         : PathKind::NaturalEndPoint;
+    case Interpolation::HermiteCubic:
+      return PathKind::Hermite;
+    default:
+      return PathKind::Linear;
+  }
+}
+
+// calls body(type tag) with float or double
+template <typename Body>
+void with_type(const Tensor& tensor, Body body) {
+  if (tensor.scalar_type() == at::kFloat) {
+    body(float{});
+  } else {
+    body(double{});
+  }
+}
+
+// body(sample, first row, length) for every sample, on all threads; `cost` is a rough count of operations per
+// row
+template <typename Body>
+void for_samples(const Tensor& offsets, int64_t cost, Body body) {
+  const int64_t* o = offsets.data_ptr<int64_t>();
+  const int64_t samples = offsets.size(0) - 1;
+  const int64_t rows = samples > 0 ? std::max<int64_t>(1, o[samples] / samples) : 1;
+  const int64_t grain = std::max<int64_t>(1, 20000 / (rows * cost));
+  parallel_for(samples, grain, [&](int64_t begin, int64_t end) { body(begin, end, o); });
+}
+
+int64_t longest_series(const int64_t* offsets, int64_t begin, int64_t end) {
+  int64_t longest = 0;
+  for (int64_t b = begin; b < end; ++b) longest = std::max(longest, offsets[b + 1] - offsets[b]);
+  return longest;
+}
+
+// [N, C] data to [N - B, K, C] coefficients
+Tensor coefficients_value(PathKind kind, const Tensor& values, const Tensor& times, const Tensor& offsets) {
+  const int64_t channels = values.size(1), samples = offsets.size(0) - 1, terms = kernels::path_terms(kind);
+  Tensor out = at::empty({values.size(0) - samples, terms, channels}, values.options());
+  with_type(values, [&](auto tag) {
+    using T = decltype(tag);
+    const T* data = values.data_ptr<T>();
+    T* result = out.data_ptr<T>();
+    const double* t = times.data_ptr<double>();
+    for_samples(offsets, channels, [&](int64_t begin, int64_t end, const int64_t* o) {
+      std::vector<double> scratch(kernels::path_scratch(longest_series(o, begin, end)));
+      for (int64_t b = begin; b < end; ++b) {
+        const Knots knots = {t + o[b], o[b + 1] - o[b], channels};
+        kernels::path_coefficients(kind, knots, data + o[b] * channels,
+                                   result + (o[b] - b) * terms * channels, scratch.data());
+      }
+    });
+  });
+  return out;
+}
+
+Tensor coefficients_gradient(PathKind kind, const Tensor& grad, const Tensor& values, const Tensor& times,
+                             const Tensor& offsets) {
+  const int64_t channels = values.size(1), terms = kernels::path_terms(kind);
+  Tensor out = at::zeros_like(values);
+  with_type(values, [&](auto tag) {
+    using T = decltype(tag);
+    const T *data = values.data_ptr<T>(), *g = grad.data_ptr<T>();
+    T* result = out.data_ptr<T>();
+    const double* t = times.data_ptr<double>();
+    for_samples(offsets, channels, [&](int64_t begin, int64_t end, const int64_t* o) {
+      std::vector<double> scratch(kernels::path_scratch(longest_series(o, begin, end)));
+      for (int64_t b = begin; b < end; ++b) {
+        const Knots knots = {t + o[b], o[b + 1] - o[b], channels};
+        kernels::path_coefficients_backward(kind, knots, data + o[b] * channels,
+                                            g + (o[b] - b) * terms * channels, result + o[b] * channels,
+                                            scratch.data());
+      }
+    });
+  });
+  return out;
+}
+
+Tensor path_coefficients(PathKind kind, const Tensor& values, const Tensor& times, const Tensor& offsets) {
+  const Tensor data = values.detach().contiguous();
+  Tensor out = coefficients_value(kind, data, times, offsets);
+  const auto backward = [=](const std::vector<Tensor>& grads,
+                            const std::vector<Tensor>&) -> std::vector<Tensor> {
+    return {coefficients_gradient(kind, grads[0].contiguous(), data, times, offsets)};
+  };
+  return differentiable("control", {out}, {values}, {}, backward)[0];
+}
+
+// doubled knots of a rectilinear path: [N, C] to [2 N - B, C]
+Tensor double_knots(const Tensor& values, const Tensor& offsets, int64_t time_channel) {
+  const int64_t channels = values.size(1), samples = offsets.size(0) - 1;
+  const Tensor data = values.detach().contiguous();
+  Tensor out = at::empty({2 * values.size(0) - samples, channels}, values.options());
+  with_type(data, [&](auto tag) {
+    using T = decltype(tag);
+    for_samples(offsets, channels, [&](int64_t begin, int64_t end, const int64_t* o) {
+      for (int64_t b = begin; b < end; ++b) {
+        kernels::rectilinear_knots(Knots{nullptr, o[b + 1] - o[b], channels},
+                                   data.data_ptr<T>() + o[b] * channels, time_channel,
+                                   out.data_ptr<T>() + (2 * o[b] - b) * channels);
+      }
+    });
+  });
+  const auto backward = [=](const std::vector<Tensor>& grads,
+                            const std::vector<Tensor>&) -> std::vector<Tensor> {
+    const Tensor grad = grads[0].contiguous();
+    Tensor result = at::zeros_like(data);
+    with_type(data, [&](auto tag) {
+      using T = decltype(tag);
+      for_samples(offsets, channels, [&](int64_t begin, int64_t end, const int64_t* o) {
+        for (int64_t b = begin; b < end; ++b) {
+          kernels::rectilinear_knots_backward(
+              Knots{nullptr, o[b + 1] - o[b], channels}, data.data_ptr<T>() + o[b] * channels, time_channel,
+              grad.data_ptr<T>() + (2 * o[b] - b) * channels, result.data_ptr<T>() + o[b] * channels);
+        }
+      });
+    });
+    return {result};
+  };
+  return differentiable("control", {out}, {values}, {}, backward)[0];
+}
+
+void check_observed(const RaggedSeries& series) {
+  const Tensor missing = at::isnan(series.values.detach());
+  const int64_t* o = series.offsets.data_ptr<int64_t>();
+  for (int64_t b = 0; b < series.samples(); ++b) {
+    const Tensor never = at::nonzero(missing.slice(0, o[b], o[b + 1]).all(0));
+    FW_CHECK(never.size(0) == 0, "[control] sample ", b, ": channel ", never[0][0].item<int64_t>(),
+             " is never observed in its ", o[b + 1] - o[b], " points");
+  }
+}
+
+void check_not_infinite(const RaggedSeries& series) {
+  const Tensor bad = at::isinf(series.values.detach());
+  if (!bad.any().item<bool>()) return;
+  const Tensor first = at::nonzero(bad)[0];
+  const int64_t row = first[0].item<int64_t>();
+  const int64_t* o = series.offsets.data_ptr<int64_t>();
+  int64_t b = 0;
+  while (o[b + 1] <= row) ++b;
+  FW_CHECK(false, "[control] sample ", b, ": value ", row - o[b], " of channel ", first[1].item<int64_t>(),
+           " is infinite; values must be finite, or NaN where missing");
+}
+
+}  // namespace
+
+bool is_causal(Interpolation interpolation) { return interpolation != Interpolation::NaturalCubic; }
+
+Control::Control(const RaggedSeries& series, const ControlOptions& options) {
+  check_series(series, "control", 2);
+  check_not_infinite(series);
+  if (options.never_observed == NeverObserved::Reject) check_observed(series);
+  const Tensor offsets = series.offsets;
+  if (options.interpolation != Interpolation::Rectilinear) {
+    knots_ = series.times.detach().contiguous();
+    offsets_ = offsets;
+    coefficients_ = path_coefficients(path_kind(options), series.values, knots_, offsets_);
+    return;
+  }
+  FW_CHECK(options.time_channel >= 0 && options.time_channel < series.channels(),
+           "[control] the time channel must be 0 to ", series.channels() - 1, ", got ", options.time_channel);
+  const Tensor doubled = double_knots(series.values, offsets, options.time_channel);
+  offsets_ = 2 * offsets - at::arange(offsets.size(0), at::kLong);
+  const Tensor lengths = offsets_.slice(0, 1) - offsets_.slice(0, 0, -1);
+  knots_ = (at::arange(doubled.size(0), at::kLong) - offsets_.slice(0, 0, -1).repeat_interleave(lengths))
+               .to(at::kDouble);
+  coefficients_ = path_coefficients(PathKind::Linear, doubled, knots_, offsets_);
+}
+
+Tensor Control::begin() const { return knots_.index_select(0, offsets_.slice(0, 0, -1)); }
+
+Tensor Control::end() const { return knots_.index_select(0, offsets_.slice(0, 1) - 1); }
+
+Samples Control::sample_ragged(const Tensor& times, const Tensor& offsets) const {
+  const Tensor coefficients = coefficients_.detach().contiguous(), t = times.detach().contiguous();
+  const Tensor knots = knots_, knot_offsets = offsets_;
+  const int64_t channels = this->channels(), terms = coefficients.size(1);
+  // pieces of sample b and the range of its queries, as raw pointers
+  const auto pieces_of = [knots, knot_offsets, coefficients, channels, terms](int64_t b, auto tag) {
+    using T = decltype(tag);
+    const int64_t* o = knot_offsets.data_ptr<int64_t>();
+    return Pieces<T>{{knots.data_ptr<double>() + o[b], o[b + 1] - o[b], channels},
+                     terms,
+                     coefficients.data_ptr<T>() + (o[b] - b) * terms * channels};
+  };
+  Tensor value = at::empty({t.size(0), channels}, coefficients.options()), derivative = at::empty_like(value);
+  with_type(coefficients, [&](auto tag) {
+    using T = decltype(tag);
+    for_samples(offsets, 4 * channels, [&](int64_t begin, int64_t end, const int64_t* q) {
+      for (int64_t b = begin; b < end; ++b) {
+        kernels::path_sample(pieces_of(b, tag), t.data_ptr<double>() + q[b], q[b + 1] - q[b],
+                             value.data_ptr<T>() + q[b] * channels,
+                             derivative.data_ptr<T>() + q[b] * channels);
+      }
+    });
+  });
+  const auto backward = [=](const std::vector<Tensor>& grads,
+                            const std::vector<Tensor>&) -> std::vector<Tensor> {
+    const Tensor grad_value = grads[0].defined() ? grads[0].contiguous() : Tensor();
+    const Tensor grad_derivative = grads[1].defined() ? grads[1].contiguous() : Tensor();
+    Tensor grad_coefficients = at::zeros_like(coefficients), grad_times = at::zeros_like(t);
+    with_type(coefficients, [&](auto tag) {
+      using T = decltype(tag);
+      for_samples(offsets, 8 * channels, [&](int64_t begin, int64_t end, const int64_t* q) {
+        for (int64_t b = begin; b < end; ++b) {
+          const int64_t from = q[b] * channels;
+          const int64_t first_piece = (knot_offsets.data_ptr<int64_t>()[b] - b) * terms * channels;
+          kernels::path_sample_backward(
+              pieces_of(b, tag), t.data_ptr<double>() + q[b], q[b + 1] - q[b],
+              grad_value.defined() ? grad_value.data_ptr<T>() + from : nullptr,
+              grad_derivative.defined() ? grad_derivative.data_ptr<T>() + from : nullptr,
+              grad_coefficients.data_ptr<T>() + first_piece, grad_times.data_ptr<double>() + q[b]);
+        }
+      });
+    });
+    return {grad_coefficients, grad_times};
+  };
+  std::vector<Tensor> out =
+      differentiable("control", {value, derivative}, {coefficients_, times}, {}, backward);
+  return {out[0], out[1]};
+}
+
+Samples Control::sample(const Tensor& times) const {
+  FW_CHECK(times.scalar_type() == at::kDouble && (times.dim() == 1 || times.dim() == 2),
+           "[control] times must be float64 [Q] or [B, Q], got ", times.scalar_type(), " ", times.sizes());
+  FW_CHECK(times.dim() == 1 || times.size(0) == samples(), "[control] got times for ", times.size(0),
+           " samples, there are ", samples());
+  const int64_t count = times.size(-1);
+  const Tensor all = times.expand({samples(), count}).reshape({-1});
+  const Samples flat = sample_ragged(all, at::arange(samples() + 1, at::kLong) * count);
+  const std::vector<int64_t> shape = {samples(), count, channels()};
+  return {flat.value.view(shape), flat.derivative.view(shape)};
+}
+
+Samples Control::sample(const RaggedTimes& times) const {
+  FW_CHECK(times.times.dim() == 1 && times.times.scalar_type() == at::kDouble,
+           "[control] times must be float64 [N]");
+  FW_CHECK(times.offsets.dim() == 1 && times.offsets.scalar_type() == at::kLong &&
+               times.offsets.size(0) == samples() + 1 && times.offsets[0].item<int64_t>() == 0 &&
+               times.offsets[-1].item<int64_t>() == times.times.size(0) &&
+               (times.offsets.slice(0, 1) >= times.offsets.slice(0, 0, -1)).all().item<bool>(),
+           "[control] offsets of the times must be int64 [", samples() + 1, "], rising from 0 to ",
+           times.times.size(0));
+  return sample_ragged(times.times, times.offsets.contiguous());
+}
+
+Samples Control::at(const Time& time) const {
+  const Tensor times = time.tensor().expand({samples()});
+  return sample_ragged(times, at::arange(samples() + 1, at::kLong));
+}
+
+RaggedSeries fill_missing(const RaggedSeries& series) {
+  const Control control(series, {.interpolation = Interpolation::Linear});
+  return {.values = control.sample(RaggedTimes{series.times, series.offsets}).value,
+          .times = series.times,
+          .offsets = series.offsets};
+}
+
+}  // namespace fastweights

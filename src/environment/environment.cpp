@@ -1,0 +1,74 @@
+#include "fastweights/environment.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <fstream>
+#include <thread>
+
+#include "environment/cuda_device.h"
+#include "fastweights/error.h"
+
+namespace fastweights {
+namespace {
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+std::string widest_instruction_set() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return "AVX-512";
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "AVX2";
+  return "SSE2 (baseline)";
+#else
+  return "baseline";
+#endif
+}
+
+// the library that LibTorch's matrix products end up in, by the files mapped into this process
+std::string blas_library() {
+  std::ifstream in("/proc/self/maps");
+  std::string found = "unknown";
+  for (std::string line; std::getline(in, line);) {
+    const size_t start = line.find('/');
+    if (start == std::string::npos) continue;
+    const std::string path = line.substr(start);
+    const bool open = path.find("openblas") != std::string::npos,
+               mkl = path.find("libmkl") != std::string::npos;
+    if (open || mkl) return path;
+    if (path.find("libblas") != std::string::npos) found = path + " (slow; install libopenblas0-openmp)";
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string version() { return FASTWEIGHTS_VERSION; }
+
+Environment environment() {
+  return {.version = version(),
+          .compiler = FASTWEIGHTS_COMPILER,
+          .libtorch = TORCH_VERSION,
+          .blas = blas_library(),
+          .threads = at::get_num_threads(),
+          .cores = static_cast<int>(std::thread::hardware_concurrency()),
+          .processor = processor_name(),
+          .instruction_set = widest_instruction_set(),
+          .backends = {{"reference", true, "compositions of LibTorch operations, float32 and float64"},
+                       cuda_backend()}};
+}
+
+void set_threads(int threads) {
+  FW_CHECK(threads >= 0, "[set_threads] the number of threads must be positive, or 0 for all cores, got ",
+           threads);
+  at::set_num_threads(threads > 0 ? threads
+                                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+}
+
+}  // namespace fastweights

@@ -1,0 +1,379 @@
+#include "solve/adaptive.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+// the controller's constants, as torchdiffeq has them
+constexpr double kSafety = 0.9, kLargestFactor = 10, kSmallestFactor = 0.2;
+
+// those that step together: one sample, or all of them
+struct Group {
+  double t, dt;
+  std::vector<double> outputs;       // output times
+  std::vector<double> stops, jumps;  // sorted, those still ahead
+  size_t next_output = 0, next_stop = 0, next_jump = 0;
+  std::vector<double> accepted;  // grid behind it: t0, t1, ...
+  bool done() const { return next_output >= outputs.size(); }
+};
+
+// what a group tries next
+struct Attempt {
+  double t1, dt;
+  bool on_stop = false, on_jump = false;
+};
+
+std::vector<double> column(const Tensor& times, int64_t sample) {
+  const Tensor t = (times.dim() == 2 ? times.select(1, sample) : times).detach().contiguous();
+  return {t.data_ptr<double>(), t.data_ptr<double>() + t.numel()};
+}
+
+std::vector<double> ahead_of(const Tensor& times, int64_t sample, double start) {
+  if (!times.defined()) return {};
+  std::vector<double> ahead;
+  for (double t : column(times, sample)) {
+    if (t > start) ahead.push_back(t);
+  }
+  std::sort(ahead.begin(), ahead.end());
+  return ahead;
+}
+
+class Search {
+ public:
+  Search(const Tensor& ts, const Tensor& y0, const Tableau& tableau, Evaluator& f,
+         const AdaptiveSteps& options, OutputInterpolation interpolation, const ErrorNorm& norm)
+      : ts_(ts),
+        y_(y0),
+        method_(tableau),
+        tableau_(std::get<Tableau>(method_)),
+        f_(f),
+        options_(options),
+        interpolation_(interpolation),
+        norm_(norm),
+        joint_(options.control == ErrorControl::Joint),
+        start_(joint_ ? first_time() : Time(0.0)) {}
+
+  SearchResult run();
+
+ private:
+  Time first_time() const { return ts_.requires_grad() ? Time(ts_[0]) : Time(ts_.data_ptr<double>()[0]); }
+  void make_groups();
+  Tensor size_of(const Tensor& scaled) const;
+  Tensor first_step();
+  Attempt attempt(Group& group) const;
+  Span span(const std::vector<Attempt>& attempts) const;
+  std::vector<double> error_ratios(const StepResult& step, const Span& span) const;
+  void collect_outputs(const StepResult& step, const Span& span, const std::vector<bool>& accepted);
+  void move_on(const StepResult& step, const Span& span, const std::vector<Attempt>& attempts,
+               const std::vector<bool>& accepted);
+  bool check(const std::vector<double>& ratios);
+  void fail(Outcome outcome, const Group& group);
+  Plan plan() const;
+  Tensor mask(const std::vector<bool>& flags) const;
+
+  const Tensor ts_;
+  Tensor y_;
+  const Method method_;
+  const Tableau& tableau_;
+  Evaluator& f_;
+  const AdaptiveSteps& options_;
+  const OutputInterpolation interpolation_;
+  const ErrorNorm& norm_;
+  const bool joint_;
+
+  std::vector<Group> groups_;
+  Tensor slope_;
+  Time start_;       // joint: where the next step begins, differentiable if the times are
+  Tensor first_dt_;  // joint with FirstStepGradient::Through: differentiable
+  std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> reached_;  // (step, output) -> samples
+  std::map<int64_t, std::vector<int64_t>> restarts_;                     // step -> samples
+  SearchResult result_;
+};
+
+void Search::make_groups() {
+  const int64_t count = joint_ ? 1 : y_.size(0);
+  for (int64_t g = 0; g < count; ++g) {
+    Group group;
+    group.outputs = column(ts_, g);
+    group.t = group.outputs[0];
+    group.dt = 0;
+    group.stops = ahead_of(options_.stop_times, g, group.t);
+    group.jumps = ahead_of(options_.jump_times, g, group.t);
+    group.accepted = {group.t};
+    while (!group.done() && group.outputs[group.next_output] <= group.t) {
+      reached_[{-1, static_cast<int64_t>(group.next_output)}].push_back(g);
+      ++group.next_output;
+    }
+    groups_.push_back(std::move(group));
+  }
+}
+
+// root mean square: [] jointly, [B] per sample
+Tensor Search::size_of(const Tensor& scaled) const {
+  if (!norm_.parts.empty()) {
+    Tensor largest = at::zeros({}, scaled.options());
+    int64_t begin = 0;
+    for (int64_t part : norm_.parts) {
+      largest = at::maximum(largest, scaled.slice(0, begin, begin + part).square().mean().sqrt());
+      begin += part;
+    }
+    return largest.to(at::kDouble);
+  }
+  if (joint_) return scaled.square().mean().sqrt().to(at::kDouble);
+  return scaled.reshape({scaled.size(0), -1}).square().mean(1).sqrt().to(at::kDouble);
+}
+
+// Hairer's rule: a first step whose Euler error is small against the tolerance
+Tensor Search::first_step() {
+  const Tensor scale = options_.atol + y_.abs() * options_.rtol;
+  const Tensor d0 = size_of(y_ / scale), d1 = size_of(slope_ / scale);
+  const Tensor tiny = at::full_like(d0, 1e-6);
+  const Tensor h0 = at::where((d0 < 1e-5).logical_or(d1 < 1e-5), tiny, 0.01 * d0 / d1);
+  const Time t0 = joint_ ? start_ : Time(ts_[0].detach());
+  const Time probe =
+      !joint_ || h0.requires_grad() || t0.has_tensor() ? Time(t0.tensor() + h0) : t0 + h0.item<double>();
+  const Tensor f1 = f_(probe, y_ + Time(h0).like(y_) * slope_);
+  const Tensor d2 = size_of((f1 - slope_) / scale) / h0;
+  const Tensor h1 = at::where((d1 <= 1e-15).logical_and(d2 <= 1e-15), at::maximum(tiny, h0 * 1e-3),
+                              (0.01 / at::maximum(d1, d2)).pow(1.0 / tableau_.controller_order));
+  return at::minimum(100 * h0, h1);
+}
+
+Attempt Search::attempt(Group& group) const {
+  if (group.done()) return {.t1 = group.t, .dt = 0};
+  if (!std::isfinite(group.dt)) group.dt = options_.smallest_step;
+  group.dt = std::clamp(group.dt, options_.smallest_step, options_.largest_step);
+  Attempt result = {.t1 = group.t + group.dt, .dt = group.dt};
+  const auto cut_at = [&](double t) {
+    if (t <= group.t || t >= group.t + result.dt) return false;
+    result.t1 = t;
+    result.dt = t - group.t;
+    return true;
+  };
+  if (group.next_stop < group.stops.size()) result.on_stop = cut_at(group.stops[group.next_stop]);
+  if (group.next_jump < group.jumps.size() && cut_at(group.jumps[group.next_jump])) {
+    result.on_jump = true;
+    result.on_stop = false;
+  }
+  return result;
+}
+
+Span Search::span(const std::vector<Attempt>& attempts) const {
+  if (joint_) {
+    const Attempt& only = attempts[0];
+    // the first step carries its gradient, later sizes are constants
+    if (first_dt_.defined() && groups_[0].accepted.size() == 1 && only.dt == first_dt_.item<double>()) {
+      return {start_, Time(start_.tensor() + first_dt_), false, true};
+    }
+    if (start_.has_tensor()) return {start_, Time(start_.tensor() + only.dt), false, true};
+    return {groups_[0].t, only.t1, false, true};
+  }
+  Tensor t0 = at::empty({static_cast<int64_t>(groups_.size())}, at::kDouble), t1 = at::empty_like(t0);
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    t0.data_ptr<double>()[g] = groups_[g].t;
+    t1.data_ptr<double>()[g] = attempts[g].t1;
+  }
+  return {Time(t0), Time(t1), false, true};
+}
+
+std::vector<double> Search::error_ratios(const StepResult& step, const Span& span) const {
+  const RecordGradients off(false);
+  const Tensor error = advance({}, span.dt(), step.slopes, tableau_.b_error);
+  const Tensor tolerance = options_.atol + options_.rtol * at::maximum(y_.abs(), step.y1.abs());
+  const Tensor ratio = size_of(error / tolerance).contiguous();
+  return {ratio.data_ptr<double>(), ratio.data_ptr<double>() + ratio.numel()};
+}
+
+void Search::collect_outputs(const StepResult& step, const Span& span, const std::vector<bool>& accepted) {
+  std::map<int64_t, std::vector<int64_t>> found;  // output -> samples
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    Group& group = groups_[g];
+    if (!accepted[g]) continue;
+    while (!group.done() && group.outputs[group.next_output] <= group.t) {
+      const auto j = static_cast<int64_t>(group.next_output++);
+      found[j].push_back(static_cast<int64_t>(g));
+      reached_[{static_cast<int64_t>(group.accepted.size()) - 2, j}].push_back(static_cast<int64_t>(g));
+    }
+  }
+  for (const auto& [j, samples] : found) {
+    const Tensor rows = joint_ ? Tensor() : at::tensor(samples, at::kLong);
+    result_.pieces.push_back(
+        {j, rows, interpolate(interpolation_, method_, f_, y_, step, span, output_time(ts_, j, rows), rows)});
+  }
+}
+
+Tensor Search::mask(const std::vector<bool>& flags) const {
+  std::vector<int64_t> shape(y_.dim(), 1);
+  shape[0] = static_cast<int64_t>(flags.size());
+  Tensor result = at::empty(shape, at::kBool);
+  std::copy(flags.begin(), flags.end(), result.data_ptr<bool>());
+  return result;
+}
+
+void Search::move_on(const StepResult& step, const Span& span, const std::vector<Attempt>& attempts,
+                     const std::vector<bool>& accepted) {
+  const bool any = std::find(accepted.begin(), accepted.end(), true) != accepted.end();
+  if (!any) return;
+  std::vector<bool> jumped(groups_.size(), false);
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    if (!accepted[g]) continue;
+    Group& group = groups_[g];
+    group.t = attempts[g].t1;
+    group.accepted.push_back(group.t);
+    if (attempts[g].on_stop) ++group.next_stop;
+    if (attempts[g].on_jump) {
+      ++group.next_jump;
+      jumped[g] = true;
+      restarts_[static_cast<int64_t>(group.accepted.size()) - 2].push_back(static_cast<int64_t>(g));
+    }
+  }
+  collect_outputs(step, span, accepted);
+  const Tensor last = step.slopes.back();
+  if (joint_) {
+    start_ = span.t1;
+    y_ = step.y1;
+    slope_ = jumped[0] ? f_(just_after(start_), y_) : last;
+    return;
+  }
+  const Tensor moved = mask(accepted);
+  y_ = at::where(moved, step.y1, y_);
+  slope_ = at::where(moved, last, slope_);
+  if (std::find(jumped.begin(), jumped.end(), true) != jumped.end()) {
+    // everyone is asked at his own time, the answer counts only for those who jumped
+    slope_ = at::where(mask(jumped), f_(just_after(span.t1), y_), slope_);
+  }
+}
+
+void Search::fail(Outcome outcome, const Group& group) {
+  // the sample with the largest state, or the first one that is not finite
+  const RecordGradients off(false);
+  const int64_t samples = y_.dim() > 0 ? y_.size(0) : 1;
+  int64_t sample = joint_ ? 0 : &group - groups_.data();
+  const Tensor sizes = std::get<0>(y_.reshape({samples, -1}).abs().max(1)).to(at::kDouble);
+  if (joint_) sample = sizes.nan_to_num(INFINITY).argmax().item<int64_t>();
+  result_.status = {outcome, sample, group.t, group.dt, sizes[sample].item<double>()};
+}
+
+// whether every group can go on
+bool Search::check(const std::vector<double>& ratios) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const Group& group = groups_[g];
+    if (group.done() || group.t + group.dt > group.t) continue;
+    const bool finite = ratios.empty() || std::isfinite(ratios[g]);
+    fail(finite ? Outcome::StepTooSmall : Outcome::NotFinite, group);
+    return false;
+  }
+  return true;
+}
+
+// accepted steps only; where samples step on their own, step n is everybody's n-th one and those who have
+// fewer wait at their end
+Plan Search::plan() const {
+  Plan plan;
+  plan.ts = ts_;
+  plan.interpolation = interpolation_;
+  plan.last_inside = true;
+  plan.carries_slope = true;
+  size_t points = 1;
+  for (const Group& group : groups_) points = std::max(points, group.accepted.size());
+  Tensor grid = at::empty({static_cast<int64_t>(points), static_cast<int64_t>(groups_.size())}, at::kDouble);
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    for (size_t n = 0; n < points; ++n) {
+      const std::vector<double>& own = groups_[g].accepted;
+      grid.data_ptr<double>()[n * groups_.size() + g] = own[std::min(n, own.size() - 1)];
+    }
+  }
+  if (joint_) grid = grid.select(1, 0).contiguous();
+  // the sizes of steps are constants, but the whole grid moves with its start
+  if (ts_.requires_grad()) grid = grid + (ts_[0] - ts_[0].detach());
+  plan.grid = grid;
+  plan.steps.resize(points - 1);
+  for (const auto& [where, samples] : reached_) {
+    const auto& [n, j] = where;
+    const Tensor rows = joint_ ? Tensor() : at::tensor(samples, at::kLong);
+    (n < 0 ? plan.first_outputs : plan.steps[n].outputs).push_back({j, rows, false});
+  }
+  for (const auto& [n, samples] : restarts_) {
+    plan.steps[n].restart = true;
+    if (joint_) continue;
+    plan.steps[n].restart_rows = at::zeros({static_cast<int64_t>(groups_.size())}, at::kBool);
+    for (int64_t b : samples) plan.steps[n].restart_rows.data_ptr<bool>()[b] = true;
+  }
+  return plan;
+}
+
+SearchResult Search::run() {
+  make_groups();
+  for (const auto& [where, samples] : reached_) {
+    const Tensor rows = joint_ ? Tensor() : at::tensor(samples, at::kLong);
+    result_.pieces.push_back({where.second, rows, joint_ ? y_ : y_.index_select(0, rows)});
+  }
+  slope_ = f_(joint_ ? start_ : Time(ts_[0].detach().contiguous()), y_);
+  if (options_.first_step > 0) {
+    for (Group& group : groups_) group.dt = options_.first_step;
+  } else {
+    const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
+    const RecordGradients record(through);
+    const Tensor sizes = first_step().contiguous();
+    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].dt = sizes.data_ptr<double>()[g];
+    if (through && joint_) first_dt_ = sizes;
+  }
+
+  const auto finished = [&] {
+    return std::all_of(groups_.begin(), groups_.end(), [](auto& g) { return g.done(); });
+  };
+  std::vector<double> ratios;
+  for (int64_t tries = 0; !finished(); ++tries) {
+    if (tries >= options_.max_steps) {
+      fail(Outcome::TooManySteps,
+           *std::find_if(groups_.begin(), groups_.end(), [](auto& g) { return !g.done(); }));
+      break;
+    }
+    std::vector<Attempt> attempts;
+    for (Group& group : groups_) attempts.push_back(attempt(group));
+    if (!check(ratios)) break;
+    const Span here = span(attempts);
+    const StepResult step = runge_kutta_step(tableau_, f_, y_, slope_, here);
+    ratios = error_ratios(step, here);
+    std::vector<bool> accepted(groups_.size());
+    for (size_t g = 0; g < groups_.size(); ++g) {
+      Group& group = groups_[g];
+      if (group.done()) continue;
+      const double ratio = ratios[g], dt = attempts[g].dt;
+      accepted[g] = ratio <= 1 || (dt <= options_.smallest_step && std::isfinite(ratio));
+      ++(accepted[g] ? result_.steps : result_.rejected);
+      result_.log.push_back({group.t, dt, joint_ ? -1 : static_cast<int64_t>(g), accepted[g]});
+      // no step shrinks after it was accepted; an error that is not a number asks for the smallest factor
+      const double floor = ratio < 1 ? 1 : kSmallestFactor;
+      const double wanted = kSafety / std::pow(ratio, 1.0 / tableau_.controller_order);
+      const double factor = ratio == 0             ? kLargestFactor
+                            : std::isfinite(ratio) ? std::min(kLargestFactor, std::max(wanted, floor))
+                                                   : kSmallestFactor;
+      group.dt = std::clamp(dt * factor, options_.smallest_step, options_.largest_step);
+    }
+    move_on(step, here, attempts, accepted);
+  }
+  if (!joint_) {
+    result_.steps = 0;
+    for (const Group& group : groups_) {
+      result_.steps = std::max(result_.steps, static_cast<int64_t>(group.accepted.size()) - 1);
+    }
+  }
+  result_.plan = plan();
+  return std::move(result_);
+}
+
+}  // namespace
+
+SearchResult adaptive_search(const Tensor& ts, const Tensor& y0, const Tableau& tableau, Evaluator& f,
+                             const AdaptiveSteps& steps, OutputInterpolation interpolation,
+                             const ErrorNorm& norm) {
+  return Search(ts, y0, tableau, f, steps, interpolation, norm).run();
+}
+
+}  // namespace fastweights

@@ -1,0 +1,173 @@
+#include "solve/adjoint.h"
+
+#include "fastweights/error.h"
+#include "solve/solver.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+// the state of the backward problem as one flat vector: gradient of time, y, gradient of y, gradients of
+// parameters
+struct Augmented {
+  std::vector<int64_t> shape;  // of y
+  int64_t size;                // elements of y
+  std::vector<Tensor> parameters;
+
+  Tensor pack(const Tensor& time, const Tensor& y, const Tensor& grad_y,
+              const std::vector<Tensor>& grads) const {
+    std::vector<Tensor> parts = {time.reshape({1}).to(y.options()), y.reshape({-1}), grad_y.reshape({-1})};
+    for (const Tensor& grad : grads) parts.push_back(grad.reshape({-1}));
+    return at::cat(parts, 0);
+  }
+  Tensor time(const Tensor& state) const { return state.select(0, 0); }
+  Tensor y(const Tensor& state) const { return state.slice(0, 1, 1 + size).view(shape); }
+  Tensor grad_y(const Tensor& state) const { return state.slice(0, 1 + size, 1 + 2 * size).view(shape); }
+  std::vector<Tensor> grads(const Tensor& state) const {
+    std::vector<Tensor> result;
+    int64_t begin = 1 + 2 * size;
+    for (const Tensor& p : parameters) {
+      result.push_back(state.slice(0, begin, begin + p.numel()).view(p.sizes()));
+      begin += p.numel();
+    }
+    return result;
+  }
+  ErrorNorm norm(AdjointNorm kind) const {
+    ErrorNorm norm = {{1, size, size}};
+    if (kind == AdjointNorm::All) {
+      for (const Tensor& p : parameters) norm.parts.push_back(p.numel());
+    }
+    return norm;
+  }
+};
+
+// d/dt of the augmented state: f, and minus the products of the gradient of y with the derivatives of f
+Tensor augmented_slope(const Field& f, const Augmented& layout, const Time& t, const Tensor& state,
+                       bool time_gradients) {
+  const RecordGradients on(true);
+  const Tensor y = layout.y(state).detach().set_requires_grad(true);
+  std::vector<Tensor> inputs = {y};
+  inputs.insert(inputs.end(), layout.parameters.begin(), layout.parameters.end());
+  Time when = t;
+  if (time_gradients) {
+    const Tensor moving = t.tensor().detach().clone().set_requires_grad(true);
+    when = Time(moving);
+    inputs.push_back(moving);
+  }
+  const Tensor slope = f(when, y);
+  std::vector<Tensor> products = vector_jacobian({slope}, inputs, {-layout.grad_y(state)});
+  const RecordGradients off(false);
+  const Tensor time = time_gradients ? products.back() : at::zeros({}, y.options());
+  const std::vector<Tensor> grads(products.begin() + 1,
+                                  products.begin() + 1 + static_cast<int64_t>(layout.parameters.size()));
+  return layout.pack(time, slope.detach(), products[0], grads);
+}
+
+// options of the backward problem; it is one state, so its steps are joint
+SolveOptions backward_options(const SolveOptions& options) {
+  SolveOptions result;
+  result.method = options.adjoint_method.value_or(options.method);
+  result.steps = options.adjoint_steps.value_or(options.steps);
+  if (AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&result.steps))
+    adaptive->control = ErrorControl::Joint;
+  FW_CHECK(!std::holds_alternative<GivenSteps>(result.steps),
+           "[solve] the adjoint needs steps of its own where forward steps are given: set adjoint_steps");
+  return result;
+}
+
+// where samples have their own times: from s = 0 to 1 every sample goes through its own interval
+Field over_unit_interval(const Field& f, const Tensor& t0, const Tensor& t1) {
+  return [&f, t0, length = t1 - t0](const Time& s, const Tensor& y) {
+    const Time t(t0 + s.tensor() * length);
+    return Time(length).like(y) * f(t, y);
+  };
+}
+
+struct BackwardProblem {
+  Field f;
+  Tensor ts;  // [T] or [T, B]
+  SolveOptions options;
+  AdjointNorm norm;
+  bool time_gradients;
+
+  // over one interval between outputs, from the later to the earlier one
+  Tensor over_interval(const Augmented& layout, const Tensor& state, int64_t i) const {
+    SolveOptions local = options;
+    Tensor ends = ts.slice(0, i - 1, i + 1).flip(0).contiguous();
+    Field field = f;
+    if (ts.dim() == 2) {
+      field = over_unit_interval(f, ts[i - 1], ts[i]);
+      // steps are at most as long as asked for in everybody's own time
+      const double longest = (ts[i] - ts[i - 1]).abs().max().item<double>();
+      if (longest == 0) return state;
+      FixedSteps* fixed = std::get_if<FixedSteps>(&local.steps);
+      if (fixed && fixed->size > 0) fixed->size = 1 / std::ceil(longest / fixed->size * (1 - 1e-12));
+      ends = at::tensor({1.0, 0.0}, at::kDouble);
+    }
+    const Field slope = [&](const Time& t, const Tensor& y) {
+      return augmented_slope(field, layout, t, y, time_gradients);
+    };
+    const Solution solution = solve_checked(slope, state, ends, local, layout.norm(norm));
+    if (!solution.status) {
+      throw std::runtime_error(message("[solve] the adjoint equation between output times ", i - 1, " and ",
+                                       i, " failed: ", solution.status.message()));
+    }
+    return solution.ys[1];
+  }
+
+  std::vector<Tensor> run(const Tensor& ys, const Tensor& grad_ys,
+                          const std::vector<Tensor>& parameters) const {
+    const RecordGradients off(false);
+    const int64_t outputs = ts.size(0);
+    const Augmented layout = {ys[0].sizes().vec(), ys[0].numel(), parameters};
+    std::vector<Tensor> grads;
+    for (const Tensor& p : parameters) grads.push_back(at::zeros_like(p));
+    Tensor time = at::zeros({}, ys.options()), grad_y = grad_ys[outputs - 1];
+    Tensor grad_ts = at::zeros_like(ts);
+    for (int64_t i = outputs - 1; i > 0; --i) {
+      if (time_gradients) {
+        // moving an output time moves the output along its slope
+        const Tensor moved = (f(Time(ts[i]), ys[i]) * grad_ys[i]).sum();
+        time = time - moved;
+        grad_ts[i].copy_(moved);
+      }
+      const Tensor state = over_interval(layout, layout.pack(time, ys[i], grad_y, grads), i);
+      time = layout.time(state);
+      grad_y = layout.grad_y(state) + grad_ys[i - 1];
+      grads = layout.grads(state);
+    }
+    if (time_gradients) grad_ts[0].copy_(time);
+    std::vector<Tensor> result = {grad_y, time_gradients ? grad_ts : Tensor()};
+    result.insert(result.end(), grads.begin(), grads.end());
+    return result;
+  }
+};
+
+}  // namespace
+
+Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options) {
+  const bool time_gradients = needs_gradient({ts});
+  FW_CHECK(!time_gradients || ts.dim() == 1,
+           "[solve] the adjoint has no gradients of times that differ between samples; take Gradient::Exact");
+  BackwardProblem problem = {f, ts.detach(), backward_options(options), options.adjoint_norm, time_gradients};
+  Solution solution;
+  {
+    const RecordGradients off(false);
+    solution = solve_checked(f, y0.detach(), ts.detach(), options, {});
+  }
+  std::vector<Tensor> parameters;
+  for (const Tensor& p : options.parameters) {
+    if (p.requires_grad()) parameters.push_back(p);
+  }
+  std::vector<Tensor> inputs = {y0, ts};
+  inputs.insert(inputs.end(), parameters.begin(), parameters.end());
+  // a copy shares the numbers without holding on to the graph that is about to be attached
+  const Tensor ys = solution.ys.detach();
+  const auto backward = [problem, ys](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
+    return problem.run(ys, grads[0], saved);
+  };
+  solution.ys = differentiable("solve", {solution.ys}, inputs, parameters, backward)[0];
+  return solution;
+}
+
+}  // namespace fastweights

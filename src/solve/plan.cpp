@@ -1,0 +1,256 @@
+#include "solve/plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "fastweights/error.h"
+
+namespace fastweights {
+namespace {
+
+// torchdiffeq's grid: whole steps from t0, the last point moved to the end
+Tensor regular_grid(const Tensor& ts, double size) {
+  const double* t = ts.data_ptr<double>();
+  const double span = t[ts.size(0) - 1] - t[0];
+  const auto points = static_cast<int64_t>(std::ceil(span / size + 1));
+  Tensor grid = at::arange(points, at::kDouble) * size + ts[0];
+  return at::cat({grid.slice(0, 0, points - 1), ts.slice(0, -1)}, 0);
+}
+
+// each sample's own grid: every interval between outputs cut into equal steps; shorter samples wait at their
+// end. `reached` receives the number of steps after which sample b is at output j, [T][B]
+Tensor per_sample_grid(const Tensor& ts, double size, std::vector<std::vector<int64_t>>& reached) {
+  const int64_t outputs = ts.size(0), samples = ts.size(1);
+  const Tensor values = ts.detach().contiguous();
+  const double* t = values.data_ptr<double>();
+  reached.assign(outputs, std::vector<int64_t>(samples, 0));
+  int64_t longest = 0;
+  for (int64_t b = 0; b < samples; ++b) {
+    int64_t steps = 0;
+    for (int64_t j = 1; j < outputs; ++j) {
+      const double gap = t[j * samples + b] - t[(j - 1) * samples + b];
+      if (gap > 0)
+        steps +=
+            size > 0 ? std::max<int64_t>(1, static_cast<int64_t>(std::ceil(gap / size * (1 - 1e-12)))) : 1;
+      reached[j][b] = steps;
+    }
+    longest = std::max(longest, steps);
+  }
+  // grid point n of sample b lies between its outputs left and left + 1, at this fraction of the way
+  Tensor left = at::full({longest + 1, samples}, outputs - 1, at::kLong);
+  Tensor fraction = at::zeros({longest + 1, samples}, at::kDouble);
+  for (int64_t b = 0; b < samples; ++b) {
+    for (int64_t j = 0; j + 1 < outputs; ++j) {
+      const int64_t begin = reached[j][b], end = reached[j + 1][b];
+      for (int64_t n = begin; n < end; ++n) {
+        left.data_ptr<int64_t>()[n * samples + b] = j;
+        fraction.data_ptr<double>()[n * samples + b] =
+            static_cast<double>(n - begin) / static_cast<double>(end - begin);
+      }
+    }
+  }
+  const Tensor right = at::clamp_max(left + 1, outputs - 1);
+  const Tensor from = ts.gather(0, left);
+  return from + fraction * (ts.gather(0, right) - from);
+}
+
+Tensor rows_tensor(const std::vector<int64_t>& rows) { return at::tensor(rows, at::kLong); }
+
+// outputs of a grid that all samples share
+void place_shared_outputs(Plan& plan, bool grid_is_ts) {
+  const Tensor grid = plan.grid.detach().contiguous(), ts = plan.ts.detach().contiguous();
+  const double *g = grid.data_ptr<double>(), *t = ts.data_ptr<double>();
+  const int64_t outputs = ts.size(0), steps = grid.size(0) - 1;
+  int64_t j = 1;
+  for (int64_t n = 0; n < steps; ++n) {
+    for (; j < outputs && g[n + 1] >= t[j]; ++j) {
+      // with time gradients an output that only happens to meet a grid point still moves with its own time
+      const bool tied = grid_is_ts || j == outputs - 1 || !plan.tensor_times();
+      plan.steps[n].outputs.push_back({.index = j, .rows = {}, .at_end = tied && t[j] == g[n + 1]});
+    }
+  }
+}
+
+// outputs of grids that belong to samples, at any place of the grid
+void place_sample_outputs(Plan& plan) {
+  const Tensor grid = plan.grid.detach().contiguous(), ts = plan.ts.detach().contiguous();
+  const double *g = grid.data_ptr<double>(), *t = ts.data_ptr<double>();
+  const int64_t outputs = ts.size(0), samples = ts.size(1), steps = grid.size(0) - 1;
+  std::map<std::tuple<int64_t, int64_t, bool>, std::vector<int64_t>>
+      found;  // (step, output, at end) -> samples
+  for (int64_t b = 0; b < samples; ++b) {
+    int64_t n = 0;
+    for (int64_t j = 0; j < outputs; ++j) {
+      const double time = t[j * samples + b];
+      while (n < steps && g[n * samples + b] < time) ++n;
+      found[{n - 1, j, g[n * samples + b] == time}].push_back(b);
+    }
+  }
+  for (const auto& [key, rows] : found) {
+    const auto& [n, j, at_end] = key;
+    (n < 0 ? plan.first_outputs : plan.steps[n].outputs).push_back({j, rows_tensor(rows), at_end});
+  }
+}
+
+void place_reached_outputs(Plan& plan, const std::vector<std::vector<int64_t>>& reached) {
+  for (size_t j = 0; j < reached.size(); ++j) {
+    std::map<int64_t, std::vector<int64_t>> found;
+    for (size_t b = 0; b < reached[j].size(); ++b)
+      found[reached[j][b] - 1].push_back(static_cast<int64_t>(b));
+    for (const auto& [n, rows] : found) {
+      (n < 0 ? plan.first_outputs : plan.steps[n].outputs)
+          .push_back({static_cast<int64_t>(j), rows_tensor(rows), true});
+    }
+  }
+}
+
+void check_given_grid(const Tensor& grid, const Tensor& ts, int64_t samples) {
+  FW_CHECK(grid.defined() && grid.scalar_type() == at::kDouble && (grid.dim() == 1 || grid.dim() == 2) &&
+               grid.size(0) >= 2,
+           "[solve] given step times must be float64 [N + 1] or [N + 1, B] with at least two points");
+  FW_CHECK(grid.dim() == 1 || grid.size(1) == samples, "[solve] given step times are for ", grid.size(-1),
+           " samples, y0 has ", samples);
+  FW_CHECK(grid.dim() == ts.dim(),
+           "[solve] given step times and output times must both be shared or both be per sample");
+  const Tensor g = grid.detach(), t = ts.detach();
+  FW_CHECK(at::equal(g[0], t[0]) && at::equal(g[-1], t[-1]),
+           "[solve] given step times must begin at the first and end at the last output time");
+  const Tensor gaps = g.slice(0, 1) - g.slice(0, 0, -1);
+  FW_CHECK(at::isfinite(g).all().item<bool>(), "[solve] given step times must be finite");
+  if (grid.dim() == 1) {
+    const Tensor bad = at::nonzero(gaps <= 0);
+    FW_CHECK(bad.size(0) == 0, "[solve] given step times must increase, but step time ",
+             bad[0][0].item<int64_t>() + 1, " is ", g[bad[0][0].item<int64_t>() + 1].item<double>(),
+             " after ", g[bad[0][0].item<int64_t>()].item<double>());
+  } else {
+    const Tensor bad = at::nonzero(gaps < 0);
+    FW_CHECK(bad.size(0) == 0, "[solve] sample ", bad[0][1].item<int64_t>(),
+             ": given step times must not fall, but ", "step time ", bad[0][0].item<int64_t>() + 1, " does");
+  }
+}
+
+}  // namespace
+
+Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options) {
+  Plan plan;
+  plan.ts = ts;
+  plan.interpolation = options.interpolation.value_or(OutputInterpolation::Linear);
+  const bool per_sample = ts.dim() == 2;
+  std::vector<std::vector<int64_t>> reached;
+  bool grid_is_ts = false;
+  StageEdges edges;
+  if (const GivenSteps* given = std::get_if<GivenSteps>(&options.steps)) {
+    check_given_grid(given->times, ts, y0.dim() > 0 ? y0.size(0) : 1);
+    plan.grid = given->times;
+    edges = given->edges;
+  } else {
+    const FixedSteps& fixed = std::get<FixedSteps>(options.steps);
+    edges = fixed.edges;
+    grid_is_ts = fixed.size == 0;
+    plan.grid = per_sample   ? per_sample_grid(ts, fixed.size, reached)
+                : grid_is_ts ? ts
+                             : regular_grid(ts, fixed.size);
+  }
+  plan.first_inside = plan.last_inside = edges == StageEdges::Inside;
+  plan.steps.resize(plan.grid.size(0) - 1);
+  if (!per_sample) {
+    plan.first_outputs.push_back({.index = 0, .rows = {}, .at_end = true});
+    place_shared_outputs(plan, grid_is_ts);
+  } else if (!reached.empty()) {
+    place_reached_outputs(plan, reached);
+  } else {
+    place_sample_outputs(plan);
+  }
+  return plan;
+}
+
+Span plan_span(const Plan& plan, int64_t n) {
+  if (plan.tensor_times()) {
+    return {Time(plan.grid[n]), Time(plan.grid[n + 1]), plan.first_inside, plan.last_inside};
+  }
+  const double* g = plan.grid.data_ptr<double>();
+  return {g[n], g[n + 1], plan.first_inside, plan.last_inside};
+}
+
+Time output_time(const Tensor& ts, int64_t index, const Tensor& rows) {
+  if (ts.dim() == 2) return Time(rows.defined() ? ts[index].index_select(0, rows) : ts[index]);
+  if (ts.requires_grad()) return Time(ts[index]);
+  return ts.data_ptr<double>()[index];
+}
+
+State replay_step(const Plan& plan, const Method& method, Evaluator& f, const State& state, int64_t n,
+                  const Span& span, const Tensor& ts, std::vector<Piece>& pieces) {
+  State next;
+  StepResult result = take_step(method, f, state, span, next);
+  const PlannedStep& planned = plan.steps[n];
+  for (const PlannedOutput& output : planned.outputs) {
+    Tensor y = output.at_end ? (output.rows.defined() ? result.y1.index_select(0, output.rows) : result.y1)
+                             : interpolate(plan.interpolation, method, f, state.y, result, span,
+                                           output_time(ts, output.index, output.rows), output.rows);
+    pieces.push_back({output.index, output.rows, std::move(y)});
+  }
+  if (plan.carries_slope) next.slopes = {result.slopes.back()};
+  if (planned.restart) {
+    const Tensor slope = f(just_after(span.t1), next.y);
+    if (planned.restart_rows.defined()) {
+      std::vector<int64_t> shape(slope.dim(), 1);
+      shape[0] = slope.size(0);
+      next.slopes = {at::where(planned.restart_rows.view(shape), slope, next.slopes[0])};
+    } else {
+      next.slopes = {slope};
+    }
+  }
+  return next;
+}
+
+std::vector<Piece> first_pieces(const Plan& plan, const Tensor& y0) {
+  std::vector<Piece> pieces;
+  for (const PlannedOutput& output : plan.first_outputs) {
+    pieces.push_back(
+        {output.index, output.rows, output.rows.defined() ? y0.index_select(0, output.rows) : y0});
+  }
+  return pieces;
+}
+
+std::vector<Piece> replay(const Plan& plan, const Method& method, Evaluator& f, const Tensor& y0) {
+  std::vector<Piece> pieces = first_pieces(plan, y0);
+  State state = {y0, {}};
+  const auto steps = static_cast<int64_t>(plan.steps.size());
+  if (plan.carries_slope && steps > 0) state.slopes = {f(plan_span(plan, 0).t0, y0)};
+  for (int64_t n = 0; n < steps; ++n) {
+    state = replay_step(plan, method, f, state, n, plan_span(plan, n), plan.ts, pieces);
+  }
+  return pieces;
+}
+
+Tensor assemble(const std::vector<Piece>& pieces, int64_t outputs, const Tensor& y0) {
+  const bool whole =
+      std::all_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.rows.defined(); });
+  if (whole) {
+    std::vector<Tensor> ys(outputs);
+    for (const Piece& piece : pieces) ys[piece.index] = piece.y;
+    for (Tensor& y : ys) {
+      if (!y.defined()) y = at::full_like(y0, std::nan(""));
+    }
+    return at::stack(ys, 0);
+  }
+  // where each (output, sample) stands in the long list of rows; what nobody made points to a row of NaN
+  const int64_t samples = y0.size(0);
+  std::vector<Tensor> rows;
+  std::vector<int64_t> place(outputs * samples, -1);
+  int64_t next = 0;
+  for (const Piece& piece : pieces) {
+    const Tensor which = piece.rows.defined() ? piece.rows : at::arange(samples, at::kLong);
+    for (int64_t i = 0; i < which.size(0); ++i)
+      place[piece.index * samples + which.data_ptr<int64_t>()[i]] = next++;
+    rows.push_back(piece.y);
+  }
+  rows.push_back(at::full_like(y0.slice(0, 0, 1), std::nan("")));
+  for (int64_t& p : place) p = p < 0 ? next : p;
+  std::vector<int64_t> shape = y0.sizes().vec();
+  shape.insert(shape.begin(), outputs);
+  return at::cat(rows, 0).index_select(0, at::tensor(place, at::kLong)).view(shape);
+}
+
+}  // namespace fastweights

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <vector>
+
+#include "fastweights/solve.h"
+#include "solve/step.h"
+
+/// The steps of a solve as data: known before the first step where steps are fixed, found by the adaptive
+/// search otherwise. Whoever wants the numbers again (with gradients, from a checkpoint) replays the plan.
+
+namespace fastweights {
+
+/// An output that falls into a step.
+struct PlannedOutput {
+  int64_t index;  // row of ts
+  Tensor rows;    // samples it belongs to; undefined: all
+  bool at_end;    // it is the end of the step, nothing to interpolate
+};
+
+struct PlannedStep {
+  std::vector<PlannedOutput> outputs;
+  bool restart = false;  // the field jumps at the end: the next step starts from a new slope ...
+  Tensor restart_rows;   // ... for these samples (bool [B]); undefined: all
+};
+
+struct Plan {
+  Tensor grid;  // [N + 1] or [N + 1, B] float64: where steps begin and end; differentiable if ts is
+  Tensor ts;    // [T] or [T, B] float64: output times
+  std::vector<PlannedStep> steps;
+  std::vector<PlannedOutput> first_outputs;  // before any step
+  OutputInterpolation interpolation;
+  bool first_inside = false;
+  bool last_inside = false;
+  bool carries_slope = false;  // adaptive: the last slope of a step starts the next one, whatever the method
+
+  bool per_sample() const { return grid.dim() == 2; }
+  /// Whether times travel as tensors: one per sample, or with gradients.
+  bool tensor_times() const { return per_sample() || grid.requires_grad() || ts.requires_grad(); }
+};
+
+/// An output that was made: a row of ys, or some samples of it.
+struct Piece {
+  int64_t index;
+  Tensor rows;
+  Tensor y;
+};
+
+/// Steps of FixedSteps and GivenSteps.
+Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options);
+
+/// The time span of step n of the plan.
+Span plan_span(const Plan& plan, int64_t n);
+
+/// Output time `index` for the given samples.
+Time output_time(const Tensor& ts, int64_t index, const Tensor& rows);
+
+/// Does step n of the plan from `state`, adds its outputs to `pieces`, and returns the state behind it.
+State replay_step(const Plan& plan, const Method& method, Evaluator& f, const State& state, int64_t n,
+                  const Span& span, const Tensor& ts, std::vector<Piece>& pieces);
+
+/// The whole plan from y0.
+std::vector<Piece> replay(const Plan& plan, const Method& method, Evaluator& f, const Tensor& y0);
+
+/// Outputs that need no step.
+std::vector<Piece> first_pieces(const Plan& plan, const Tensor& y0);
+
+/// Puts the pieces together to [T, ...]; what is missing becomes NaN.
+Tensor assemble(const std::vector<Piece>& pieces, int64_t outputs, const Tensor& y0);
+
+}  // namespace fastweights

@@ -1,0 +1,146 @@
+#include "solve/step.h"
+
+#include "fastweights/error.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+// slopes before the multistep formula takes over
+constexpr int kAdamsStart = 3;
+
+bool corrector_converged(const Tensor& before, const Tensor& now, const Adams& adams) {
+  const RecordGradients off(false);
+  const Tensor tolerance = adams.atol + adams.rtol * at::maximum(before.abs(), now.abs());
+  return ((before - now).abs() / tolerance).max().item<double>() < 1;
+}
+
+// y1 - y0 of a multistep step from the slopes in `history`, newest first
+Tensor adams_increment(const Adams& adams, Evaluator& f, const Tensor& y0, const Span& span,
+                       std::vector<Tensor>& history) {
+  const int order = static_cast<int>(history.size());
+  const Time dt = span.dt();
+  Tensor dy = advance({}, dt, history, adams_bashforth(order));
+  if (adams.kind == AdamsKind::Explicit) return dy;
+
+  std::vector<double> moulton = adams_moulton(order + 1);
+  const double newest = moulton.front();
+  moulton.erase(moulton.begin());
+  const Tensor known = advance({}, dt, history, moulton);
+  const Time end = span.last_inside ? just_before(span.t1) : span.t1;
+  for (int i = 0; i < adams.max_iterations; ++i) {
+    const Tensor before = dy;
+    dy = advance(known, dt, {f(end, y0 + before)}, {newest});
+    if (corrector_converged(before, dy, adams)) return dy;
+  }
+  // the published rule: forget the oldest slope, which lowers the order of the next step
+  history.pop_back();
+  return dy;
+}
+
+StepResult adams_step(const Adams& adams, Evaluator& f, const State& state, const Span& span, State& next) {
+  const Tensor slope = f(span.first_inside ? just_after(span.t0) : span.t0, state.y);
+  next.slopes = state.slopes;
+  next.slopes.insert(next.slopes.begin(), slope);
+  if (static_cast<int>(next.slopes.size()) > adams.max_order - 1) next.slopes.pop_back();
+  StepResult result;
+  if (static_cast<int>(next.slopes.size()) < kAdamsStart) {
+    static const Tableau kStart = rk4();
+    result.y1 = runge_kutta_step(kStart, f, state.y, slope, span).y1;
+  } else {
+    result.y1 = state.y + adams_increment(adams, f, state.y, span, next.slopes);
+  }
+  result.slopes = {slope};
+  next.y = result.y1;
+  return result;
+}
+
+Tensor pick(const Tensor& tensor, const Tensor& rows) {
+  return rows.defined() ? tensor.index_select(0, rows) : tensor;
+}
+
+Time pick(const Time& t, const Tensor& rows) {
+  return rows.defined() && !t.shared() ? Time(t.tensor().index_select(0, rows)) : t;
+}
+
+// polynomial through both ends, the middle, and the slopes at both ends, with x from 0 to 1 over the step
+Tensor quartic(const Tableau& tableau, const Tensor& y0, const StepResult& step, const Time& dt,
+               const Tensor& x, const Tensor& rows) {
+  const Tensor middle = pick(advance(y0, dt, step.slopes, tableau.mid), rows);
+  const Tensor start = pick(y0, rows), end = pick(step.y1, rows);
+  const Tensor h = pick(dt, rows).like(start);
+  const Tensor rise = h * pick(step.slopes.front(), rows), fall = h * pick(step.slopes.back(), rows);
+  const Tensor a = 2 * (fall - rise) - 8 * (end + start) + 16 * middle;
+  const Tensor b = 5 * rise - 3 * fall + 18 * start + 14 * end - 32 * middle;
+  const Tensor c = fall - 4 * rise - 11 * start - 5 * end + 16 * middle;
+  return start + x * (rise + x * (c + x * (b + x * a)));
+}
+
+}  // namespace
+
+Tensor Evaluator::operator()(const Time& t, const Tensor& y) {
+  ++calls_;
+  Tensor slope = f_(t, y);
+  FW_CHECK(slope.defined() && slope.sizes() == y.sizes(), "[solve] f(t, y) must have the shape of y ",
+           y.sizes(), ", got ", slope.defined() ? message(slope.sizes()) : "nothing");
+  return slope;
+}
+
+Tensor advance(const Tensor& base, const Time& dt, const std::vector<Tensor>& slopes,
+               const std::vector<double>& weights) {
+  if (dt.has_tensor()) {
+    const Tensor sum = weighted_sum({}, slopes, weights);
+    const Tensor step = dt.like(sum) * sum;
+    return base.defined() ? base + step : step;
+  }
+  std::vector<double> scaled(weights);
+  for (double& weight : scaled) weight *= dt.value();
+  return weighted_sum(base, slopes, scaled);
+}
+
+StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& y0, const Tensor& first_slope,
+                            const Span& span) {
+  const Time dt = span.dt();
+  StepResult result;
+  result.slopes.reserve(tableau.stages());
+  result.slopes.push_back(first_slope.defined() ? first_slope
+                                                : f(span.first_inside ? just_after(span.t0) : span.t0, y0));
+  Tensor y = y0;
+  for (int i = 1; i < tableau.stages(); ++i) {
+    const double c = tableau.c[i];
+    const Time t = c == 1 ? (span.last_inside ? just_before(span.t1) : span.t1) : span.t0 + c * dt;
+    y = advance(y0, dt, result.slopes, tableau.a[i]);
+    result.slopes.push_back(f(t, y));
+  }
+  result.y1 = tableau.reuses_last_slope() ? y : advance(y0, dt, result.slopes, tableau.b);
+  return result;
+}
+
+StepResult take_step(const Method& method, Evaluator& f, const State& state, const Span& span, State& next) {
+  if (const Adams* adams = std::get_if<Adams>(&method)) return adams_step(*adams, f, state, span, next);
+  const Tableau& tableau = std::get<Tableau>(method);
+  StepResult result =
+      runge_kutta_step(tableau, f, state.y, state.slopes.empty() ? Tensor() : state.slopes[0], span);
+  next.y = result.y1;
+  next.slopes.clear();
+  // with edges looked at from inside, the slope at the end belongs to this step alone
+  if (tableau.reuses_last_slope() && !span.first_inside) next.slopes.push_back(result.slopes.back());
+  return result;
+}
+
+Tensor interpolate(OutputInterpolation kind, const Method& method, Evaluator& f, const Tensor& y0,
+                   const StepResult& step, const Span& span, const Time& t, const Tensor& rows) {
+  const Tensor start = pick(y0, rows), end = pick(step.y1, rows);
+  const Time t0 = pick(span.t0, rows), t1 = pick(span.t1, rows);
+  const Tensor x = (t - t0).like(start) / (t1 - t0).like(start);
+  if (kind == OutputInterpolation::Linear) return start + x * (end - start);
+  if (kind == OutputInterpolation::Quartic)
+    return quartic(std::get<Tableau>(method), y0, step, span.dt(), x, rows);
+  const Tensor h = (t1 - t0).like(start);
+  const Tensor rise = h * pick(step.slopes.front(), rows), fall = h * pick(f(span.t1, step.y1), rows);
+  const Tensor rest = 1 - x;
+  return (1 + 2 * x) * rest * rest * start + x * rest * rest * rise + x * x * (3 - 2 * x) * end +
+         x * x * (x - 1) * fall;
+}
+
+}  // namespace fastweights
