@@ -43,13 +43,13 @@ struct Augmented {
 
 // d/dt of the augmented state: f, and minus the products of the gradient of y with the derivatives of f
 Tensor augmented_slope(const Field& f, const Augmented& layout, const Time& t, const Tensor& state,
-                       bool time_gradients) {
+                       bool follow_time) {
   const RecordGradients on(true);
   const Tensor y = layout.y(state).detach().set_requires_grad(true);
   std::vector<Tensor> inputs = {y};
   inputs.insert(inputs.end(), layout.parameters.begin(), layout.parameters.end());
   Time when = t;
-  if (time_gradients) {
+  if (follow_time) {
     const Tensor moving = t.tensor().detach().clone().set_requires_grad(true);
     when = Time(moving);
     inputs.push_back(moving);
@@ -57,7 +57,7 @@ Tensor augmented_slope(const Field& f, const Augmented& layout, const Time& t, c
   const Tensor slope = f(when, y);
   std::vector<Tensor> products = vector_jacobian({slope}, inputs, {-layout.grad_y(state)});
   const RecordGradients off(false);
-  const Tensor time = time_gradients ? products.back() : at::zeros({}, y.options());
+  const Tensor time = follow_time ? products.back() : at::zeros({}, y.options());
   const std::vector<Tensor> grads(products.begin() + 1,
                                   products.begin() + 1 + static_cast<int64_t>(layout.parameters.size()));
   return layout.pack(time, slope.detach(), products[0], grads);
@@ -104,8 +104,11 @@ struct BackwardProblem {
       if (fixed && fixed->size > 0) fixed->size = 1 / std::ceil(longest / fixed->size * (1 - 1e-12));
       ends = at::tensor({1.0, 0.0}, at::kDouble);
     }
+    // torchdiffeq integrates the gradient of time even if nobody wants it, and its error takes part in the
+    // choice of steps; without error control it can be left out
+    const bool follow_time = time_gradients || std::holds_alternative<AdaptiveSteps>(local.steps);
     const Field slope = [&](const Time& t, const Tensor& y) {
-      return augmented_slope(field, layout, t, y, time_gradients);
+      return augmented_slope(field, layout, t, y, follow_time);
     };
     const Solution solution = solve_checked(slope, state, ends, local, layout.norm(norm));
     if (!solution.status) {

@@ -66,7 +66,9 @@ void place_shared_outputs(Plan& plan, bool grid_is_ts) {
   for (int64_t n = 0; n < steps; ++n) {
     for (; j < outputs && g[n + 1] >= t[j]; ++j) {
       // with time gradients an output that only happens to meet a grid point still moves with its own time
-      const bool tied = grid_is_ts || j == outputs - 1 || !plan.tensor_times();
+      // and Hermite's form takes a slope at every output, which is how torchdiffeq counts evaluations
+      const bool tied = (grid_is_ts || j == outputs - 1 || !plan.tensor_times()) &&
+                        plan.interpolation != OutputInterpolation::Cubic;
       plan.steps[n].outputs.push_back({.index = j, .rows = {}, .at_end = tied && t[j] == g[n + 1]});
     }
   }

@@ -1,0 +1,23 @@
+#pragma once
+
+#include "fastweights/solve.h"
+#include "golden.h"
+
+namespace fastweights::golden {
+
+/// A field of the golden files with its parameters, and a count of how often it was called.
+struct CountedField {
+  Field field;
+  std::map<std::string, Tensor> parameters;  // by their names in the file, without "param."
+  std::shared_ptr<int64_t> calls = std::make_shared<int64_t>(0);
+
+  std::vector<Tensor> parameter_list() const;
+};
+
+/// f(t, y) = W2 tanh(W1 [y, t] + b1) + b2
+CountedField mlp_field(GoldenFile& file);
+
+/// The method of a torchdiffeq name: its tsit5 advances the solution of order 4.
+Method torchdiffeq_method(const std::string& name, const GoldenFile& file);
+
+}  // namespace fastweights::golden

@@ -1,0 +1,98 @@
+#include "fastweights/safetensors.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "support/support.h"
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+
+class SafetensorsOnDisk : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* info = ::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ =
+        std::filesystem::temp_directory_path() / ("fastweights_safetensors_" + std::string(info->name()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(SafetensorsOnDisk, EveryTypeComesBackBitForBit) {
+  NamedTensors out;
+  const Tensor numbers = testing::random({3, 5}, 1) * 100;
+  for (const auto type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong, at::kInt}) {
+    out.tensors[at::toString(type)] = numbers.to(type);
+  }
+  out.tensors["bytes"] = numbers.abs().to(at::kByte);
+  out.tensors["flags"] = numbers > 0;
+  out.tensors["scalar"] = at::scalar_tensor(2.5, at::kDouble);
+  out.tensors["empty"] = at::empty({0, 4}, at::kFloat);
+  out.tensors["transposed"] = numbers.t();
+  out.metadata = {{"config", R"({"a": [1, 2]})"}, {"note", "\xc3\xbc"}};
+  save_safetensors(path("all.safetensors"), out);
+  const NamedTensors back = load_safetensors(path("all.safetensors"));
+  EXPECT_EQ(back.metadata, out.metadata);
+  ASSERT_EQ(back.tensors.size(), out.tensors.size());
+  for (const auto& [name, tensor] : out.tensors) {
+    EXPECT_EQ(back.tensors.at(name).scalar_type(), tensor.scalar_type()) << name;
+    EXPECT_TRUE(at::equal(back.tensors.at(name), tensor)) << name;
+  }
+}
+
+TEST_F(SafetensorsOnDisk, ErrorsNameTheFileAndTheTrouble) {
+  save_safetensors(path("good"), {{{"w", testing::random({40}, 1)}}, {}});
+  EXPECT_NE(error_message<std::runtime_error>([&] { load_safetensors(path("none")); }).find("none"),
+            std::string::npos);
+  EXPECT_NE(error_message<std::runtime_error>([&] { load_safetensors(folder_.string()); }).find("not a file"),
+            std::string::npos);
+  const SafetensorsFile file(path("good"));
+  EXPECT_NE(error_message<std::runtime_error>([&] { file.read("v"); }).find("no tensor 'v'"),
+            std::string::npos);
+  std::filesystem::resize_file(path("good"), std::filesystem::file_size(path("good")) - 8);
+  const std::string cut = error_message<std::runtime_error>([&] { load_safetensors(path("good")); });
+  EXPECT_NE(cut.find("good: "), std::string::npos) << cut;
+  EXPECT_NE(cut.find("truncated"), std::string::npos) << cut;
+}
+
+TEST_F(SafetensorsOnDisk, BoolsAreZeroOrOne) {
+  save_safetensors(path("flags"), {{{"flags", at::ones({3}, at::kBool)}}, {}});
+  {
+    std::fstream patch(path("flags"), std::ios::in | std::ios::out | std::ios::binary);
+    patch.seekp(-1, std::ios::end);
+    patch.put(7);
+  }
+  EXPECT_NE(error_message<std::runtime_error>([&] { load_safetensors(path("flags")); }).find("byte 7"),
+            std::string::npos);
+}
+
+TEST_F(SafetensorsOnDisk, RefusesWhatItCannotWrite) {
+  EXPECT_NE(error_message([&] {
+              save_safetensors(path("x"), {{{"c", at::zeros({1}, at::kComplexDouble)}}, {}});
+            }).find("'c'"),
+            std::string::npos);
+  EXPECT_NE(error_message([&] {
+              save_safetensors(path("x"), {{{"u", Tensor()}}, {}});
+            }).find("undefined"),
+            std::string::npos);
+  EXPECT_NE(error_message<std::runtime_error>([&] {
+              save_safetensors(path("no/folder"), {});
+            }).find("cannot be written"),
+            std::string::npos);
+}
+
+TEST_F(SafetensorsOnDisk, AFailedWriteLeavesTheOldFile) {
+  save_safetensors(path("w"), {{{"w", at::ones({2}, at::kDouble)}}, {}});
+  EXPECT_THROW(save_safetensors(path("w"), {{{"w", at::zeros({2}, at::kDouble)}}, {{"bad", "\xff"}}}),
+               std::invalid_argument);
+  EXPECT_TRUE(at::equal(load_safetensors(path("w")).tensors.at("w"), at::ones({2}, at::kDouble)));
+}
+
+}  // namespace
+}  // namespace fastweights
