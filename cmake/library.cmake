@@ -1,11 +1,21 @@
-# raw pointers and plain loops: optimised in every build type that is not for debugging
+# raw pointers and plain loops
 add_library(fastweights_kernels OBJECT
+  src/kernels/instruction_set.cpp
   src/kernels/path.cpp
   src/kernels/signature.cpp
+  src/kernels/signature_baseline.cpp
   src/kernels/weighted_sum.cpp)
 target_include_directories(fastweights_kernels PRIVATE src)
 target_link_libraries(fastweights_kernels PRIVATE fastweights_flags)
 target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
+# the same code once more for wider registers, chosen at run time
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_sources(fastweights_kernels PRIVATE src/kernels/signature_avx2.cpp src/kernels/signature_avx512.cpp)
+  set_source_files_properties(src/kernels/signature_avx2.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+  set_source_files_properties(src/kernels/signature_avx512.cpp PROPERTIES
+    COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx2;-mfma;-mprefer-vector-width=512")
+  target_compile_definitions(fastweights_kernels PRIVATE FASTWEIGHTS_X86)
+endif()
 
 add_library(fastweights
   src/base/lyndon.cpp
@@ -22,10 +32,12 @@ add_library(fastweights
   src/solve/solve.cpp
   src/solve/step.cpp
   src/tensor/autograd.cpp
+  src/tensor/large.cpp
   src/tensor/parallel.cpp
   src/tensor/ragged.cpp
   src/tensor/safetensors.cpp
   src/tensor/safetensors_header.cpp
+  src/tensor/stage_sums.cpp
   src/tensor/time.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
 add_library(fastweights::fastweights ALIAS fastweights)

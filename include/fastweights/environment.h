@@ -24,7 +24,9 @@ struct Environment {
   int threads;  ///< that LibTorch and the kernels use
   int cores;
   std::string processor;
-  std::string instruction_set;  ///< the widest of AVX-512, AVX2 and the baseline that the processor has
+  /// avx512, avx2 or baseline: what the kernels use, the widest that the processor has. FASTWEIGHTS_ISA
+  /// narrows it.
+  std::string instruction_set;
   std::vector<BackendInfo> backends;
 };
 

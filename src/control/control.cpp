@@ -5,6 +5,7 @@
 #include "fastweights/error.h"
 #include "kernels/path.h"
 #include "tensor/autograd.h"
+#include "tensor/large.h"
 #include "tensor/parallel.h"
 
 namespace fastweights {
@@ -56,7 +57,7 @@ int64_t longest_series(const int64_t* offsets, int64_t begin, int64_t end) {
 // [N, C] data to [N - B, K, C] coefficients
 Tensor coefficients_value(PathKind kind, const Tensor& values, const Tensor& times, const Tensor& offsets) {
   const int64_t channels = values.size(1), samples = offsets.size(0) - 1, terms = kernels::path_terms(kind);
-  Tensor out = at::empty({values.size(0) - samples, terms, channels}, values.options());
+  Tensor out = empty_large({values.size(0) - samples, terms, channels}, values.options());
   with_type(values, [&](auto tag) {
     using T = decltype(tag);
     const T* data = values.data_ptr<T>();
@@ -203,7 +204,8 @@ Samples Control::sample_ragged(const Tensor& times, const Tensor& offsets) const
                      terms,
                      coefficients.data_ptr<T>() + (o[b] - b) * terms * channels};
   };
-  Tensor value = at::empty({t.size(0), channels}, coefficients.options()), derivative = at::empty_like(value);
+  Tensor value = empty_large({t.size(0), channels}, coefficients.options());
+  Tensor derivative = empty_large({t.size(0), channels}, coefficients.options());
   with_type(coefficients, [&](auto tag) {
     using T = decltype(tag);
     for_samples(offsets, 4 * channels, [&](int64_t begin, int64_t end, const int64_t* q) {

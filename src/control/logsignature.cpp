@@ -1,5 +1,7 @@
 #include "fastweights/logsignature.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "base/lyndon.h"
@@ -7,6 +9,7 @@
 #include "fastweights/error.h"
 #include "kernels/signature.h"
 #include "tensor/autograd.h"
+#include "tensor/large.h"
 #include "tensor/parallel.h"
 
 namespace fastweights {
@@ -65,35 +68,55 @@ std::vector<Word> basis_words(int64_t channels, const LogSignatureOptions& optio
                                                       : lyndon_words(channels, options.depth);
 }
 
+// paths side by side as long as their scratch stays in the cache, one at a time beyond
+int64_t lanes_for(int64_t scratch_doubles) {
+  constexpr int64_t kCacheDoubles = 1 << 17;
+  return scratch_doubles * kernels::kSignatureLanes <= kCacheDoubles ? kernels::kSignatureLanes : 1;
+}
+
 template <typename T>
 void forward_windows(const WordTable& table, const Tensor& points, const Tensor& first, const Tensor& count,
                      Tensor& out) {
-  const int64_t channels = table.plan.channels, words = table.plan.words;
+  const int64_t channels = table.plan.channels, words = table.plan.words, windows = out.size(0);
   const int64_t *f = first.data_ptr<int64_t>(), *n = count.data_ptr<int64_t>();
-  parallel_for(out.size(0), 16, [&](int64_t begin, int64_t end) {
-    std::vector<double> scratch(table.plan.forward_scratch());
-    for (int64_t w = begin; w < end; ++w) {
-      kernels::signature(table.plan, points.data_ptr<T>() + f[w] * channels, n[w],
-                         out.data_ptr<T>() + w * words, scratch.data());
+  const T* data = points.data_ptr<T>();
+  T* result = out.data_ptr<T>();
+  const int64_t lanes = lanes_for(table.plan.forward_scratch());
+  parallel_for((windows + lanes - 1) / lanes, 4, [&](int64_t begin, int64_t end) {
+    std::vector<double> scratch(lanes * table.plan.forward_scratch());
+    std::array<kernels::SignatureTask<T>, kernels::kSignatureLanes> tasks;
+    for (int64_t from = begin * lanes; from < std::min(end * lanes, windows); from += lanes) {
+      const int64_t together = std::min(lanes, windows - from);
+      for (int64_t l = 0; l < together; ++l) {
+        const int64_t w = from + l;
+        tasks[l] = {data + f[w] * channels, n[w], result + w * words};
+      }
+      kernels::signature(table.plan, tasks.data(), together, scratch.data());
     }
   });
 }
 
-// windows of different threads may share a point, so threads get whole samples: no two of those overlap
+// windows may share a point, so threads get whole samples: no two of those overlap
 template <typename T>
 void backward_windows(const WordTable& table, const Tensor& points, const Tensor& first, const Tensor& count,
                       const Tensor& sample_offsets, const Tensor& grad_out, Tensor& grad_points) {
   const int64_t channels = table.plan.channels, words = table.plan.words;
   const int64_t *f = first.data_ptr<int64_t>(), *n = count.data_ptr<int64_t>();
   const int64_t* o = sample_offsets.data_ptr<int64_t>();
+  const T *data = points.data_ptr<T>(), *grad = grad_out.data_ptr<T>();
+  T* result = grad_points.data_ptr<T>();
   parallel_for(sample_offsets.size(0) - 1, 1, [&](int64_t begin, int64_t end) {
-    int64_t longest = 1;
-    for (int64_t w = o[begin]; w < o[end]; ++w) longest = std::max(longest, n[w]);
-    std::vector<double> scratch(table.plan.backward_scratch(longest));
-    for (int64_t w = o[begin]; w < o[end]; ++w) {
-      kernels::signature_backward(table.plan, points.data_ptr<T>() + f[w] * channels, n[w],
-                                  grad_out.data_ptr<T>() + w * words,
-                                  grad_points.data_ptr<T>() + f[w] * channels, scratch.data());
+    const int64_t longest = o[begin] < o[end] ? *std::max_element(n + o[begin], n + o[end]) : 1;
+    const int64_t scratch_size = table.plan.backward_scratch(longest), lanes = lanes_for(scratch_size);
+    std::vector<double> scratch(lanes * scratch_size);
+    std::array<kernels::SignatureBackwardTask<T>, kernels::kSignatureLanes> tasks;
+    for (int64_t from = o[begin]; from < o[end]; from += lanes) {
+      const int64_t together = std::min(lanes, o[end] - from);
+      for (int64_t l = 0; l < together; ++l) {
+        const int64_t w = from + l;
+        tasks[l] = {data + f[w] * channels, n[w], grad + w * words, result + f[w] * channels};
+      }
+      kernels::signature_backward(table.plan, tasks.data(), together, scratch.data());
     }
   });
 }
@@ -103,7 +126,7 @@ void backward_windows(const WordTable& table, const Tensor& points, const Tensor
 Tensor read_windows(std::shared_ptr<const WordTable> table, const Tensor& points, const Tensor& first,
                     const Tensor& count, const Tensor& offsets) {
   const Tensor data = points.detach().contiguous();
-  Tensor out = at::empty({first.size(0), table->plan.words}, data.options());
+  Tensor out = empty_large({first.size(0), table->plan.words}, data.options());
   const bool single = data.scalar_type() == at::kFloat;
   (single ? forward_windows<float> : forward_windows<double>)(*table, data, first, count, out);
   const auto backward = [=](const std::vector<Tensor>& grads,
@@ -163,8 +186,23 @@ Tensor read_basis(const Tensor& points, const Tensor& first, const Tensor& count
   return options.basis == LogSignatureBasis::Brackets ? to_brackets(values, words) : values;
 }
 
+template <typename T>
+bool any_missing(const Tensor& values) {
+  std::atomic<bool> found = false;
+  const T* v = values.data_ptr<T>();
+  parallel_for(values.numel(), 1 << 16, [&](int64_t begin, int64_t end) {
+    bool here = false;
+    for (int64_t i = begin; i < end; ++i) here |= v[i] != v[i];
+    if (here) found = true;
+  });
+  return found;
+}
+
 Tensor filled_points(const RaggedSeries& series) {
-  return at::isnan(series.values.detach()).any().item<bool>() ? fill_missing(series).values : series.values;
+  const Tensor values = series.values.detach().contiguous();
+  const bool missing =
+      values.scalar_type() == at::kFloat ? any_missing<float>(values) : any_missing<double>(values);
+  return missing ? fill_missing(series).values : series.values;
 }
 
 // rows of windows, on points with their times
@@ -180,6 +218,9 @@ WindowRows point_windows(const RaggedSeries& series, const PointWindows& windows
   rows.points = filled_points(series);
   rows.times = series.times.contiguous();
   const int64_t* o = series.offsets.data_ptr<int64_t>();
+  const auto most = static_cast<size_t>(series.times.size(0) / windows.increments + series.samples());
+  rows.first.reserve(most);
+  rows.count.reserve(most);
   for (int64_t b = 0; b < series.samples(); ++b) {
     const int64_t length = o[b + 1] - o[b];
     for (int64_t i = 0; i + 1 < length; i += windows.increments) {

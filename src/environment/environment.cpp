@@ -9,6 +9,7 @@
 
 #include "environment/cuda_device.h"
 #include "fastweights/error.h"
+#include "kernels/instruction_set.h"
 
 namespace fastweights {
 namespace {
@@ -19,16 +20,6 @@ std::string processor_name() {
     if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
   }
   return "unknown";
-}
-
-std::string widest_instruction_set() {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) return "AVX-512";
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return "AVX2";
-  return "SSE2 (baseline)";
-#else
-  return "baseline";
-#endif
 }
 
 // the library that LibTorch's matrix products end up in, by the files mapped into this process
@@ -59,7 +50,7 @@ Environment environment() {
           .threads = at::get_num_threads(),
           .cores = static_cast<int>(std::thread::hardware_concurrency()),
           .processor = processor_name(),
-          .instruction_set = widest_instruction_set(),
+          .instruction_set = kernels::name(kernels::instruction_set()),
           .backends = {{"reference", true, "compositions of LibTorch operations, float32 and float64"},
                        cuda_backend()}};
 }

@@ -3,12 +3,15 @@
 #include <array>
 #include <cstdint>
 
-/// Signatures and log-signatures of one piecewise linear path, on raw pointers.
+/// Signatures and log-signatures of piecewise linear paths, on raw pointers.
 /// A truncated tensor series x is stored level by level: x_1 [C], x_2 [C, C], ..., x_N [C, ..., C].
 
 namespace fastweights::kernels {
 
 inline constexpr int64_t kMaxDepth = 5;
+
+/// Paths that are worked on side by side, one per lane of a vector register.
+inline constexpr int64_t kSignatureLanes = 8;
 
 enum class SignatureKind { Signature, Logarithm };
 
@@ -24,18 +27,39 @@ struct SignaturePlan {
   const int32_t* position;  // [words], index inside the level
   const int32_t* splits;    // for each word and each cut i = 1 .. length - 1: index of prefix and of suffix
 
-  /// Doubles of scratch that the functions below need; the backward one for a path of this many points.
+  /// Segments between the states that the backward function keeps of a path of this many points.
+  int64_t stretch(int64_t points) const;
+
+  /// Doubles of scratch per path; the backward function needs them for the longest path it gets.
   int64_t forward_scratch() const;
   int64_t backward_scratch(int64_t points) const;
 };
 
-/// Points [count, channels] to coefficients [words].
+/// One path: its points [count, channels] and where the coefficients [words] go.
 template <typename T>
-void signature(const SignaturePlan& plan, const T* points, int64_t count, T* out, double* scratch) noexcept;
+struct SignatureTask {
+  const T* points;
+  int64_t count;
+  T* out;
+};
 
-/// Adds the gradient with respect to the points.
+/// One path with gradients: of the coefficients, and of the points, to which is added.
 template <typename T>
-void signature_backward(const SignaturePlan& plan, const T* points, int64_t count, const T* grad_out,
-                        T* grad_points, double* scratch) noexcept;
+struct SignatureBackwardTask {
+  const T* points;
+  int64_t count;
+  const T* grad_out;
+  T* grad_points;
+};
+
+/// Works on `tasks` paths. If that is more than one, on up to kSignatureLanes of them at a time, and scratch
+/// must be that many times as large.
+template <typename T>
+void signature(const SignaturePlan& plan, const SignatureTask<T>* tasks, int64_t count,
+               double* scratch) noexcept;
+
+template <typename T>
+void signature_backward(const SignaturePlan& plan, const SignatureBackwardTask<T>* tasks, int64_t count,
+                        double* scratch) noexcept;
 
 }  // namespace fastweights::kernels

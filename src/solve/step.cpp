@@ -2,9 +2,15 @@
 
 #include "fastweights/error.h"
 #include "tensor/autograd.h"
+#include "tensor/stage_sums.h"
 
 namespace fastweights {
 namespace {
+
+std::vector<double> scaled(std::vector<double> weights, const Time& dt) {
+  for (double& weight : weights) weight *= dt.value();
+  return weights;
+}
 
 // slopes before the multistep formula takes over
 constexpr int kAdamsStart = 3;
@@ -93,9 +99,7 @@ Tensor advance(const Tensor& base, const Time& dt, const std::vector<Tensor>& sl
     const Tensor step = dt.like(sum) * sum;
     return base.defined() ? base + step : step;
   }
-  std::vector<double> scaled(weights);
-  for (double& weight : scaled) weight *= dt.value();
-  return weighted_sum(base, slopes, scaled);
+  return weighted_sum(base, slopes, scaled(weights, dt));
 }
 
 StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& y0, const Tensor& first_slope,
@@ -105,14 +109,19 @@ StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& 
   result.slopes.reserve(tableau.stages());
   result.slopes.push_back(first_slope.defined() ? first_slope
                                                 : f(span.first_inside ? just_after(span.t0) : span.t0, y0));
+  StageSums sums(y0);
+  const auto stage = [&](const std::vector<double>& weights) {
+    return dt.has_tensor() ? advance(y0, dt, result.slopes, weights)
+                           : sums.next(result.slopes, scaled(weights, dt));
+  };
   Tensor y = y0;
   for (int i = 1; i < tableau.stages(); ++i) {
     const double c = tableau.c[i];
     const Time t = c == 1 ? (span.last_inside ? just_before(span.t1) : span.t1) : span.t0 + c * dt;
-    y = advance(y0, dt, result.slopes, tableau.a[i]);
+    y = stage(tableau.a[i]);
     result.slopes.push_back(f(t, y));
   }
-  result.y1 = tableau.reuses_last_slope() ? y : advance(y0, dt, result.slopes, tableau.b);
+  result.y1 = tableau.reuses_last_slope() ? y : stage(tableau.b);
   return result;
 }
 

@@ -1,9 +1,12 @@
 #include "tensor/autograd.h"
 
+#include <ATen/EmptyTensor.h>
 #include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/function.h>
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
+
+#include <array>
 
 #include "fastweights/error.h"
 #include "kernels/weighted_sum.h"
@@ -15,13 +18,9 @@ using torch::autograd::Node;
 using torch::autograd::SavedVariable;
 using torch::autograd::variable_list;
 
-void connect(const std::shared_ptr<Node>& node, const std::vector<Tensor>& inputs) {
-  torch::autograd::edge_list edges;
-  edges.reserve(inputs.size());
-  for (const Tensor& input : inputs) {
-    edges.push_back(input.defined() ? torch::autograd::impl::gradient_edge(input) : torch::autograd::Edge());
-  }
-  node->set_next_edges(std::move(edges));
+// where the gradient of a tensor goes; nowhere if it needs none
+torch::autograd::Edge edge_of(const Tensor& tensor) {
+  return tensor.defined() ? torch::autograd::impl::gradient_edge(tensor) : torch::autograd::Edge();
 }
 
 struct CustomNode : Node {
@@ -45,41 +44,44 @@ struct CustomNode : Node {
   std::string name() const override { return "fastweights::" + label; }
 };
 
-bool fast_path(const Tensor& like, const Tensor& t) {
-  return t.device().is_cpu() && t.is_contiguous() && t.scalar_type() == like.scalar_type() &&
-         t.sizes() == like.sizes();
+// plain memory that the kernels can walk over
+bool plain(const Tensor& t, at::ScalarType type, at::IntArrayRef sizes) {
+  return t.scalar_type() == type && t.device().is_cpu() && t.is_contiguous() && t.sizes() == sizes;
 }
 
 template <typename T>
-Tensor weighted_sum_fast(const Tensor& base, const std::vector<Tensor>& terms,
-                         const std::vector<double>& weights) {
+Tensor weighted_sum_plain(const Tensor& base, const Tensor* terms, const double* weights, size_t count) {
   std::array<const T*, kernels::kMaxTerms> pointers;
   std::array<T, kernels::kMaxTerms> factors;
-  int64_t count = 0;
-  for (size_t j = 0; j < terms.size(); ++j) {
+  int64_t used = 0;
+  for (size_t j = 0; j < count; ++j) {
     if (weights[j] == 0) continue;
-    pointers[count] = terms[j].template data_ptr<T>();
-    factors[count++] = static_cast<T>(weights[j]);
+    pointers[used] = terms[j].template data_ptr<T>();
+    factors[used++] = static_cast<T>(weights[j]);
   }
-  Tensor out = at::empty_like(terms[0], at::MemoryFormat::Contiguous);
+  // past the dispatcher, which costs more than the sum of a small state
+  Tensor out = at::detail::empty_cpu(terms[0].sizes(), terms[0].scalar_type());
   kernels::weighted_sum(base.defined() ? base.template data_ptr<T>() : nullptr, pointers.data(),
-                        factors.data(), count, out.numel(), out.template data_ptr<T>());
+                        factors.data(), used, out.numel(), out.template data_ptr<T>());
   return out;
 }
 
-Tensor weighted_sum_value(const Tensor& base, const std::vector<Tensor>& terms,
-                          const std::vector<double>& weights) {
-  const Tensor& like = terms[0];
-  bool fast = terms.size() <= kernels::kMaxTerms && (!base.defined() || fast_path(like, base));
-  for (const Tensor& term : terms) fast = fast && fast_path(like, term);
-  if (fast && like.scalar_type() == at::kDouble) return weighted_sum_fast<double>(base, terms, weights);
-  if (fast && like.scalar_type() == at::kFloat) return weighted_sum_fast<float>(base, terms, weights);
+Tensor weighted_sum_value(const Tensor& base, const Tensor* terms, const double* weights, size_t count) {
+  const at::ScalarType type = terms[0].scalar_type();
+  const at::IntArrayRef sizes = terms[0].sizes();
+  bool fast = (type == at::kDouble || type == at::kFloat) && count <= kernels::kMaxTerms;
+  fast = fast && (!base.defined() || plain(base, type, sizes));
+  for (size_t j = 0; j < count && fast; ++j) fast = plain(terms[j], type, sizes);
+  if (fast) {
+    return type == at::kDouble ? weighted_sum_plain<double>(base, terms, weights, count)
+                               : weighted_sum_plain<float>(base, terms, weights, count);
+  }
   Tensor sum = base;
-  for (size_t j = 0; j < terms.size(); ++j) {
+  for (size_t j = 0; j < count; ++j) {
     if (weights[j] == 0) continue;
     sum = sum.defined() ? at::add(sum, terms[j], weights[j]) : at::mul(terms[j], weights[j]);
   }
-  return sum.defined() ? sum : at::zeros_like(like);
+  return sum.defined() ? sum : at::zeros_like(terms[0]);
 }
 
 // no saved tensors and no std::function: this node stands behind every stage of every recorded step
@@ -91,9 +93,12 @@ struct WeightedSumNode : Node {
     const Tensor& grad = grads[0];
     if (!grad.defined()) return result;
     if (task_should_compute_output(0)) result[0] = grad;
+    const bool again = at::GradMode::is_enabled() && grad.requires_grad();
     for (size_t j = 0; j < weights.size(); ++j) {
       if (weights[j] == 0 || !task_should_compute_output(j + 1)) continue;
-      result[j + 1] = weights[j] == 1 ? grad : weighted_sum({}, {grad}, {weights[j]});
+      result[j + 1] = weights[j] == 1 ? grad
+                      : again         ? at::mul(grad, weights[j])
+                                      : weighted_sum_value({}, &grad, &weights[j], 1);
     }
     return result;
   }
@@ -118,27 +123,31 @@ std::vector<Tensor> differentiable(const char* name, std::vector<Tensor> outputs
   node->label = name;
   for (const Tensor& tensor : saved) node->saved.emplace_back(tensor, /*is_output=*/false);
   node->backward = std::move(backward);
-  connect(node, inputs);
+  torch::autograd::edge_list edges;
+  for (const Tensor& input : inputs) edges.push_back(edge_of(input));
+  node->set_next_edges(std::move(edges));
   for (Tensor& output : outputs) torch::autograd::set_history(output, node);
   return outputs;
 }
 
 Tensor weighted_sum(const Tensor& base, const std::vector<Tensor>& terms,
                     const std::vector<double>& weights) {
-  const bool record = at::GradMode::is_enabled() && (needs_gradient(terms) || needs_gradient({base}));
-  if (!record) return weighted_sum_value(base, terms, weights);
+  bool record = base.defined() && base.requires_grad();
+  for (const Tensor& term : terms) record = record || term.requires_grad();
+  record = record && at::GradMode::is_enabled();
+  if (!record) return weighted_sum_value(base, terms.data(), weights.data(), terms.size());
   Tensor out;
   {
     const at::NoGradGuard no_grad;
-    out = weighted_sum_value(base, terms, weights);
+    out = weighted_sum_value(base, terms.data(), weights.data(), terms.size());
   }
   std::shared_ptr<WeightedSumNode> node(new WeightedSumNode(), torch::autograd::deleteNode);
   node->weights = weights;
-  std::vector<Tensor> inputs;
-  inputs.reserve(terms.size() + 1);
-  inputs.push_back(base);
-  inputs.insert(inputs.end(), terms.begin(), terms.end());
-  connect(node, inputs);
+  torch::autograd::edge_list edges;
+  edges.reserve(terms.size() + 1);
+  edges.push_back(edge_of(base));
+  for (const Tensor& term : terms) edges.push_back(edge_of(term));
+  node->set_next_edges(std::move(edges));
   torch::autograd::set_history(out, node);
   return out;
 }

@@ -1,6 +1,7 @@
 #include "fastweights/ragged.h"
 
 #include <cmath>
+#include <limits>
 
 #include "fastweights/error.h"
 
@@ -77,7 +78,12 @@ void check_series(const RaggedSeries& series, const char* who, int64_t smallest_
     const int64_t length = o[b + 1] - o[b];
     FW_CHECK(length >= smallest_length, "[", who, "] sample ", b, " has ", length,
              length == 1 ? " point" : " points", ", at least ", smallest_length, " are needed");
-    for (int64_t i = 0; i < length; ++i) {
+    // one look at all of them; only if something is wrong, another one for what it is
+    const double* own = t + o[b];
+    bool good = length == 0 || std::isfinite(own[0]);
+    for (int64_t i = 1; i < length; ++i)
+      good &= (own[i] > own[i - 1]) & (own[i] <= std::numeric_limits<double>::max());
+    for (int64_t i = 0; i < length && !good; ++i) {
       const double now = t[o[b] + i];
       FW_CHECK(std::isfinite(now), "[", who, "] sample ", b, ": time ", i, " is ", now,
                ", it must be finite");

@@ -31,10 +31,10 @@ double error_with(const Tableau& method, int64_t steps_between) {
 // slope of log error over log dt by least squares, over the finest steps whose error is still well above
 // rounding
 double measured_order(const Tableau& method) {
-  constexpr double kRoundingFloor = 1e-12;
-  constexpr size_t kPoints = 3;
+  constexpr double kRoundingFloor = 3e-13;
+  constexpr size_t kPoints = 4;
   std::vector<std::pair<double, double>> points;
-  for (double count = 2; count < 300; count *= 1.42) {
+  for (double count = 3; count < 300; count *= 1.3) {
     const auto steps = static_cast<int64_t>(count);
     const double error = error_with(method, steps);
     if (error < kRoundingFloor) break;

@@ -1,0 +1,13 @@
+#pragma once
+
+namespace fastweights::kernels {
+
+enum class InstructionSet { Baseline, Avx2, Avx512 };
+
+/// The widest one that the processor has. FASTWEIGHTS_ISA=baseline|avx2|avx512 takes a narrower one; a wider
+/// one than the processor has is not taken.
+InstructionSet instruction_set() noexcept;
+
+const char* name(InstructionSet set) noexcept;
+
+}  // namespace fastweights::kernels

@@ -1,0 +1,2 @@
+#define FW_ISA baseline
+#include "kernels/signature_impl.h"
