@@ -35,6 +35,7 @@ add_library(fastweights
   src/tensor/large.cpp
   src/tensor/parallel.cpp
   src/tensor/ragged.cpp
+  src/tensor/runtime.cpp
   src/tensor/safetensors.cpp
   src/tensor/safetensors_header.cpp
   src/tensor/stage_sums.cpp

@@ -1,15 +1,12 @@
 #include "fastweights/environment.h"
 
-#include <ATen/Parallel.h>
-#include <ATen/Version.h>
-#include <torch/version.h>
-
 #include <fstream>
 #include <thread>
 
 #include "environment/cuda_device.h"
 #include "fastweights/error.h"
 #include "kernels/instruction_set.h"
+#include "tensor/runtime.h"
 
 namespace fastweights {
 namespace {
@@ -45,9 +42,9 @@ std::string version() { return FASTWEIGHTS_VERSION; }
 Environment environment() {
   return {.version = version(),
           .compiler = FASTWEIGHTS_COMPILER,
-          .libtorch = TORCH_VERSION,
+          .libtorch = libtorch_version(),
           .blas = blas_library(),
-          .threads = at::get_num_threads(),
+          .threads = thread_count(),
           .cores = static_cast<int>(std::thread::hardware_concurrency()),
           .processor = processor_name(),
           .instruction_set = kernels::name(kernels::instruction_set()),
@@ -58,8 +55,8 @@ Environment environment() {
 void set_threads(int threads) {
   FW_CHECK(threads >= 0, "[set_threads] the number of threads must be positive, or 0 for all cores, got ",
            threads);
-  at::set_num_threads(threads > 0 ? threads
-                                  : std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  set_thread_count(threads > 0 ? threads
+                               : std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
 }
 
 }  // namespace fastweights

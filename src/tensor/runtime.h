@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+namespace fastweights {
+
+/// Threads that LibTorch and parallel_for use.
+int thread_count();
+void set_thread_count(int threads);
+
+/// Version of the LibTorch headers this was compiled with.
+std::string libtorch_version();
+
+}  // namespace fastweights

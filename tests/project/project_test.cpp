@@ -1,0 +1,157 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+/// The rules that keep the sources readable, checked on the sources themselves.
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kRoot = FASTWEIGHTS_SOURCE_DIR;
+
+struct SourceFile {
+  std::string path;  // from the root
+  std::vector<std::string> lines;
+  std::vector<std::string> includes;
+};
+
+const std::vector<SourceFile>& sources() {
+  static const std::vector<SourceFile> kSources = [] {
+    const std::regex include(R"(^\s*#\s*include\s*["<]([^">]+)[">])");
+    std::vector<SourceFile> found;
+    for (const char* folder : {"include", "src", "cli", "tests", "bench", "examples"}) {
+      for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+        const std::string extension = entry.path().extension().string();
+        if (extension != ".h" && extension != ".cpp" && extension != ".cu") continue;
+        SourceFile file{fs::relative(entry.path(), kRoot).string(), {}, {}};
+        std::ifstream in(entry.path());
+        for (std::string line; std::getline(in, line);) {
+          std::smatch match;
+          if (std::regex_search(line, match, include)) file.includes.push_back(match[1]);
+          file.lines.push_back(line);
+        }
+        found.push_back(std::move(file));
+      }
+    }
+    return found;
+  }();
+  return kSources;
+}
+
+// the layers of docs/architecture.md, each with those directly below it
+const std::map<std::string, std::set<std::string>> kBelow = {
+    {"base", {}},
+    {"kernels", {"base"}},
+    {"tensor", {"base", "kernels"}},
+    {"solve", {"base", "kernels", "tensor"}},
+    {"control", {"base", "kernels", "tensor", "solve"}},
+    {"environment", {"base", "kernels", "tensor"}},
+    {"selftest", {"base", "kernels", "tensor", "solve", "control"}},
+};
+
+const std::map<std::string, std::string> kPublicHeaders = {
+    {"error.h", "base"},           {"tableau.h", "base"},
+    {"tensor.h", "tensor"},        {"time.h", "tensor"},
+    {"ragged.h", "tensor"},        {"safetensors.h", "tensor"},
+    {"solve.h", "solve"},          {"control.h", "control"},
+    {"logsignature.h", "control"}, {"environment.h", "environment"},
+    {"selftest.h", "selftest"},
+};
+
+// the layer of a path of ours, or "" for another library's header
+std::string layer_of(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (path.find("fastweights/") != std::string::npos) {
+    const auto found = kPublicHeaders.find(name);
+    return found == kPublicHeaders.end() ? "" : found->second;
+  }
+  const std::string inside = path.rfind("src/", 0) == 0 ? path.substr(4) : path;
+  const std::string folder = inside.substr(0, inside.find('/'));
+  return kBelow.contains(folder) ? folder : "";
+}
+
+TEST(Project, FilesIncludeTheirOwnLayerAndThoseBelow) {
+  for (const SourceFile& file : sources()) {
+    if (file.path.rfind("src/", 0) != 0 && file.path.rfind("include/", 0) != 0) continue;
+    if (file.path.ends_with("fastweights/fastweights.h")) continue;
+    const std::string layer = layer_of(file.path);
+    ASSERT_FALSE(layer.empty()) << file.path
+                                << " belongs to no layer: add it to docs/architecture.md and here";
+    for (const std::string& include : file.includes) {
+      const std::string other = layer_of(include);
+      EXPECT_TRUE(other.empty() || other == layer || kBelow.at(layer).contains(other))
+          << file.path << " of layer " << layer << " includes " << include << " of layer " << other;
+    }
+  }
+}
+
+bool is_libtorch(const std::string& include) {
+  return include.rfind("ATen/", 0) == 0 || include.rfind("torch/", 0) == 0 || include.rfind("c10/", 0) == 0;
+}
+
+TEST(Project, LibTorchEntersThroughOneDoor) {
+  for (const SourceFile& file : sources()) {
+    if (file.path == "include/fastweights/tensor.h" || file.path.rfind("src/tensor/", 0) == 0) continue;
+    for (const std::string& include : file.includes)
+      EXPECT_FALSE(is_libtorch(include)) << file.path << ": " << include;
+  }
+}
+
+TEST(Project, KernelsKnowNeitherLibTorchNorContainers) {
+  const std::set<std::string> allowed = {"array",   "cmath",   "cstdint",         "algorithm",
+                                         "cstdlib", "cstring", "initializer_list"};
+  for (const SourceFile& file : sources()) {
+    if (file.path.rfind("src/kernels/", 0) != 0) continue;
+    for (const std::string& include : file.includes) {
+      EXPECT_TRUE(allowed.contains(include) || include.rfind("kernels/", 0) == 0)
+          << file.path << ": " << include;
+    }
+  }
+}
+
+TEST(Project, OnlyCudaSourcesKnowCuda) {
+  for (const SourceFile& file : sources()) {
+    if (file.path.ends_with(".cu")) continue;
+    for (const std::string& include : file.includes)
+      EXPECT_EQ(include.rfind("cuda", 0), std::string::npos) << file.path;
+  }
+}
+
+TEST(Project, PublicHeadersAreFreeOfConditions) {
+  for (const SourceFile& file : sources()) {
+    if (file.path.rfind("include/", 0) != 0) continue;
+    for (const std::string& line : file.lines)
+      EXPECT_EQ(line.rfind("#if", 0), std::string::npos) << file.path << ": " << line;
+  }
+}
+
+TEST(Project, HeadersAreGuardedAndFilesAreShort) {
+  for (const SourceFile& file : sources()) {
+    const bool header = file.path.ends_with(".h");
+    if (header) {
+      EXPECT_EQ(file.lines.front(), "#pragma once") << file.path;
+    }
+    // code that is compiled several times under one name is a source in all but its ending
+    const bool source = !header || file.path.ends_with("_impl.h");
+    EXPECT_LE(file.lines.size(), source ? 400u : 200u) << file.path;
+  }
+}
+
+TEST(Project, EveryPublicHeaderIsUnderTheUmbrella) {
+  std::set<std::string> included;
+  for (const SourceFile& file : sources()) {
+    if (!file.path.ends_with("fastweights/fastweights.h")) continue;
+    for (const std::string& include : file.includes) included.insert(include.substr(include.rfind('/') + 1));
+  }
+  for (const auto& [name, layer] : kPublicHeaders) EXPECT_TRUE(included.contains(name)) << name;
+}
+
+}  // namespace
