@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <exception>
+#include <string>
 
 #include "commands.h"
 #include "fastweights/environment.h"
@@ -39,7 +40,9 @@ int main(int argc, char** argv) {
   try {
     return fastweights::cli::run(argc, argv);
   } catch (const std::exception& trouble) {
-    std::fprintf(stderr, "fastweights: %s\n", trouble.what());
+    // LibTorch's own errors carry a stack trace behind the sentence
+    const std::string text = trouble.what();
+    std::fprintf(stderr, "fastweights: %s\n", text.substr(0, text.find("\nException raised from")).c_str());
     return 1;
   }
 }

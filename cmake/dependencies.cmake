@@ -29,5 +29,8 @@ target_compile_options(fastweights_flags INTERFACE
 if(FASTWEIGHTS_SANITIZE)
   target_compile_options(fastweights_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FASTWEIGHTS_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer>)
+  # with sanitizers g++ warns about LibTorch's optionals, which it instantiates in our code
+  target_compile_options(fastweights_flags INTERFACE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-maybe-uninitialized>)
   target_link_options(fastweights_flags INTERFACE -fsanitize=${FASTWEIGHTS_SANITIZE})
 endif()

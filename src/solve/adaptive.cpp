@@ -185,7 +185,7 @@ std::vector<double> Search::error_ratios(const StepResult& step, const Span& spa
   const RecordGradients off(false);
   const Tensor error = advance({}, span.dt(), step.slopes, tableau_.b_error);
   const Tensor tolerance = options_.atol + options_.rtol * at::maximum(y_.abs(), step.y1.abs());
-  const Tensor ratio = size_of(error / tolerance).contiguous();
+  const Tensor ratio = size_of(error / tolerance).cpu().contiguous();
   return {ratio.data_ptr<double>(), ratio.data_ptr<double>() + ratio.numel()};
 }
 
@@ -208,11 +208,9 @@ void Search::collect_outputs(const StepResult& step, const Span& span, const std
 }
 
 Tensor Search::mask(const std::vector<bool>& flags) const {
-  std::vector<int64_t> shape(y_.dim(), 1);
-  shape[0] = static_cast<int64_t>(flags.size());
-  Tensor result = at::empty(shape, at::kBool);
+  Tensor result = at::empty({static_cast<int64_t>(flags.size())}, at::kBool);
   std::copy(flags.begin(), flags.end(), result.data_ptr<bool>());
-  return result;
+  return mask_like(result, y_);
 }
 
 void Search::move_on(const StepResult& step, const Span& span, const std::vector<Attempt>& attempts,
@@ -311,7 +309,7 @@ SearchResult Search::run() {
   make_groups();
   for (const auto& [where, samples] : reached_) {
     const Tensor rows = joint_ ? Tensor() : at::tensor(samples, at::kLong);
-    result_.pieces.push_back({where.second, rows, joint_ ? y_ : y_.index_select(0, rows)});
+    result_.pieces.push_back({where.second, rows, select_rows(y_, rows)});
   }
   slope_ = f_(joint_ ? start_ : Time(ts_[0].detach().contiguous()), y_);
   if (options_.first_step > 0) {
@@ -319,7 +317,7 @@ SearchResult Search::run() {
   } else {
     const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
     const RecordGradients record(through);
-    const Tensor sizes = first_step().contiguous();
+    const Tensor sizes = first_step().cpu().contiguous();
     for (size_t g = 0; g < groups_.size(); ++g) groups_[g].dt = sizes.data_ptr<double>()[g];
     if (through && joint_) first_dt_ = sizes;
   }

@@ -64,7 +64,7 @@ class Reversal {
         continue;
       }
       Tensor grad = at::zeros_like(first.y);
-      grad.index_copy_(0, output.rows, grad_ys_[output.index].index_select(0, output.rows));
+      grad.index_copy_(0, output.rows.to(grad.device()), select_rows(grad_ys_[output.index], output.rows));
       add_to(grad_y0, grad);
     }
   }
@@ -127,8 +127,7 @@ class Reversal {
     grads.resize(outputs.size());
     for (const Piece& piece : pieces) {
       outputs.push_back(piece.y);
-      const Tensor grad = grad_ys_[piece.index];
-      grads.push_back(piece.rows.defined() ? grad.index_select(0, piece.rows) : grad);
+      grads.push_back(select_rows(grad_ys_[piece.index], piece.rows));
     }
     std::vector<Tensor> result = vector_jacobian(outputs, inputs, grads);
     grad_state_.assign(result.begin(), result.begin() + static_cast<int64_t>(states));

@@ -9,10 +9,15 @@
 namespace fastweights {
 namespace {
 
+void check_step_count(double count, double size) {
+  FW_CHECK(count < 1e9, "[solve] a step size of ", size, " means ", count, " steps; take larger ones");
+}
+
 // torchdiffeq's grid: whole steps from t0, the last point moved to the end
 Tensor regular_grid(const Tensor& ts, double size) {
   const double* t = ts.data_ptr<double>();
   const double span = t[ts.size(0) - 1] - t[0];
+  check_step_count(span / size, size);
   const auto points = static_cast<int64_t>(std::ceil(span / size + 1));
   Tensor grid = at::arange(points, at::kDouble) * size + ts[0];
   return at::cat({grid.slice(0, 0, points - 1), ts.slice(0, -1)}, 0);
@@ -30,6 +35,7 @@ Tensor per_sample_grid(const Tensor& ts, double size, std::vector<std::vector<in
     int64_t steps = 0;
     for (int64_t j = 1; j < outputs; ++j) {
       const double gap = t[j * samples + b] - t[(j - 1) * samples + b];
+      if (size > 0) check_step_count(gap / size, size);
       if (gap > 0)
         steps +=
             size > 0 ? std::max<int64_t>(1, static_cast<int64_t>(std::ceil(gap / size * (1 - 1e-12)))) : 1;
@@ -144,7 +150,7 @@ Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options)
   StageEdges edges;
   if (const GivenSteps* given = std::get_if<GivenSteps>(&options.steps)) {
     check_given_grid(given->times, ts, y0.dim() > 0 ? y0.size(0) : 1);
-    plan.grid = given->times;
+    plan.grid = given->times.contiguous();
     edges = given->edges;
   } else {
     const FixedSteps& fixed = std::get<FixedSteps>(options.steps);
@@ -187,7 +193,7 @@ State replay_step(const Plan& plan, const Method& method, Evaluator& f, const St
   StepResult result = take_step(method, f, state, span, next);
   const PlannedStep& planned = plan.steps[n];
   for (const PlannedOutput& output : planned.outputs) {
-    Tensor y = output.at_end ? (output.rows.defined() ? result.y1.index_select(0, output.rows) : result.y1)
+    Tensor y = output.at_end ? select_rows(result.y1, output.rows)
                              : interpolate(plan.interpolation, method, f, state.y, result, span,
                                            output_time(ts, output.index, output.rows), output.rows);
     pieces.push_back({output.index, output.rows, std::move(y)});
@@ -195,13 +201,8 @@ State replay_step(const Plan& plan, const Method& method, Evaluator& f, const St
   if (plan.carries_slope) next.slopes = {result.slopes.back()};
   if (planned.restart) {
     const Tensor slope = f(just_after(span.t1), next.y);
-    if (planned.restart_rows.defined()) {
-      std::vector<int64_t> shape(slope.dim(), 1);
-      shape[0] = slope.size(0);
-      next.slopes = {at::where(planned.restart_rows.view(shape), slope, next.slopes[0])};
-    } else {
-      next.slopes = {slope};
-    }
+    const bool all = !planned.restart_rows.defined();
+    next.slopes = {all ? slope : at::where(mask_like(planned.restart_rows, slope), slope, next.slopes[0])};
   }
   return next;
 }
@@ -209,8 +210,7 @@ State replay_step(const Plan& plan, const Method& method, Evaluator& f, const St
 std::vector<Piece> first_pieces(const Plan& plan, const Tensor& y0) {
   std::vector<Piece> pieces;
   for (const PlannedOutput& output : plan.first_outputs) {
-    pieces.push_back(
-        {output.index, output.rows, output.rows.defined() ? y0.index_select(0, output.rows) : y0});
+    pieces.push_back({output.index, output.rows, select_rows(y0, output.rows)});
   }
   return pieces;
 }
@@ -252,7 +252,7 @@ Tensor assemble(const std::vector<Piece>& pieces, int64_t outputs, const Tensor&
   for (int64_t& p : place) p = p < 0 ? next : p;
   std::vector<int64_t> shape = y0.sizes().vec();
   shape.insert(shape.begin(), outputs);
-  return at::cat(rows, 0).index_select(0, at::tensor(place, at::kLong)).view(shape);
+  return select_rows(at::cat(rows, 0), at::tensor(place, at::kLong)).view(shape);
 }
 
 }  // namespace fastweights

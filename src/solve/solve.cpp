@@ -124,6 +124,13 @@ Status check_finite(const Tensor& ys, const Tensor& ts) {
   return {Outcome::NotFinite, b, time.item<double>(), 0, size};
 }
 
+// whether anything that the solution depends on wants a gradient; what the field itself uses shows in its
+// slope
+bool wants_gradient(Evaluator& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options) {
+  if (y0.requires_grad() || ts.requires_grad() || needs_gradient(options.parameters)) return true;
+  return options.gradient == Gradient::Exact && f(Time(ts[0].detach()), y0).requires_grad();
+}
+
 Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options,
                         const ErrorNorm& norm) {
   const AdaptiveSteps& steps = std::get<AdaptiveSteps>(options.steps);
@@ -147,7 +154,7 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   solution.steps = search.steps;
   solution.rejected = search.rejected;
   if (options.keep_step_log) solution.step_log = std::move(search.log);
-  if (record && !record_search) {
+  if (record && !record_search && wants_gradient(counted, y0, ts, options)) {
     Plan& plan = search.plan;
     if (ts.requires_grad()) {
       plan.grid = plan.grid + (ts[0] - ts[0].detach());
@@ -220,6 +227,7 @@ Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOp
   FW_CHECK(f != nullptr, "[solve] the field is empty");
   FW_CHECK(y0.defined() && at::isFloatingType(y0.scalar_type()),
            "[solve] y0 must be a floating-point tensor");
+  FW_CHECK(y0.numel() > 0, "[solve] y0 has no elements: ", y0.sizes());
   if (options.gradient == Gradient::Adjoint && recording_gradients()) {
     return adjoint_solve(f, y0.contiguous(), ts, options);
   }

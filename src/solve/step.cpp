@@ -61,21 +61,18 @@ StepResult adams_step(const Adams& adams, Evaluator& f, const State& state, cons
   return result;
 }
 
-Tensor pick(const Tensor& tensor, const Tensor& rows) {
-  return rows.defined() ? tensor.index_select(0, rows) : tensor;
-}
-
-Time pick(const Time& t, const Tensor& rows) {
+Time times_of(const Time& t, const Tensor& rows) {
   return rows.defined() && !t.shared() ? Time(t.tensor().index_select(0, rows)) : t;
 }
 
 // polynomial through both ends, the middle, and the slopes at both ends, with x from 0 to 1 over the step
 Tensor quartic(const Tableau& tableau, const Tensor& y0, const StepResult& step, const Time& dt,
                const Tensor& x, const Tensor& rows) {
-  const Tensor middle = pick(advance(y0, dt, step.slopes, tableau.mid), rows);
-  const Tensor start = pick(y0, rows), end = pick(step.y1, rows);
-  const Tensor h = pick(dt, rows).like(start);
-  const Tensor rise = h * pick(step.slopes.front(), rows), fall = h * pick(step.slopes.back(), rows);
+  const Tensor middle = select_rows(advance(y0, dt, step.slopes, tableau.mid), rows);
+  const Tensor start = select_rows(y0, rows), end = select_rows(step.y1, rows);
+  const Tensor h = times_of(dt, rows).like(start);
+  const Tensor rise = h * select_rows(step.slopes.front(), rows),
+               fall = h * select_rows(step.slopes.back(), rows);
   const Tensor a = 2 * (fall - rise) - 8 * (end + start) + 16 * middle;
   const Tensor b = 5 * rise - 3 * fall + 18 * start + 14 * end - 32 * middle;
   const Tensor c = fall - 4 * rise - 11 * start - 5 * end + 16 * middle;
@@ -83,6 +80,16 @@ Tensor quartic(const Tableau& tableau, const Tensor& y0, const StepResult& step,
 }
 
 }  // namespace
+
+Tensor select_rows(const Tensor& tensor, const Tensor& rows) {
+  return rows.defined() ? tensor.index_select(0, rows.to(tensor.device())) : tensor;
+}
+
+Tensor mask_like(const Tensor& mask, const Tensor& y) {
+  std::vector<int64_t> shape(y.dim(), 1);
+  shape[0] = mask.size(0);
+  return mask.view(shape).to(y.device());
+}
 
 Tensor Evaluator::operator()(const Time& t, const Tensor& y) {
   ++calls_;
@@ -139,14 +146,15 @@ StepResult take_step(const Method& method, Evaluator& f, const State& state, con
 
 Tensor interpolate(OutputInterpolation kind, const Method& method, Evaluator& f, const Tensor& y0,
                    const StepResult& step, const Span& span, const Time& t, const Tensor& rows) {
-  const Tensor start = pick(y0, rows), end = pick(step.y1, rows);
-  const Time t0 = pick(span.t0, rows), t1 = pick(span.t1, rows);
+  const Tensor start = select_rows(y0, rows), end = select_rows(step.y1, rows);
+  const Time t0 = times_of(span.t0, rows), t1 = times_of(span.t1, rows);
   const Tensor x = (t - t0).like(start) / (t1 - t0).like(start);
   if (kind == OutputInterpolation::Linear) return start + x * (end - start);
   if (kind == OutputInterpolation::Quartic)
     return quartic(std::get<Tableau>(method), y0, step, span.dt(), x, rows);
   const Tensor h = (t1 - t0).like(start);
-  const Tensor rise = h * pick(step.slopes.front(), rows), fall = h * pick(f(span.t1, step.y1), rows);
+  const Tensor rise = h * select_rows(step.slopes.front(), rows),
+               fall = h * select_rows(f(span.t1, step.y1), rows);
   const Tensor rest = 1 - x;
   return (1 + 2 * x) * rest * rest * start + x * rest * rest * rise + x * x * (3 - 2 * x) * end +
          x * x * (x - 1) * fall;

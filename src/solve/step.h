@@ -40,6 +40,12 @@ struct StepResult {
   std::vector<Tensor> slopes;  // k_1 .. k_S
 };
 
+/// These samples of a tensor [B, ...] on any device; undefined rows mean all.
+Tensor select_rows(const Tensor& tensor, const Tensor& rows);
+
+/// A mask [B] in a shape that broadcasts against y, on its device.
+Tensor mask_like(const Tensor& mask, const Tensor& y);
+
 /// base + dt sum_j weights[j] slopes[j]; base may be undefined
 Tensor advance(const Tensor& base, const Time& dt, const std::vector<Tensor>& slopes,
                const std::vector<double>& weights);

@@ -199,6 +199,11 @@ TEST(Solve, BadInputIsNamed) {
   };
   has(said({.steps = FixedSteps{-0.1}}, ts), "step size must be positive, or 0");
   has(said({.steps = FixedSteps{std::nan("")}}, ts), "got nan");
+  has(said({.steps = FixedSteps{1e-300}}, ts), "take larger ones");
+  has(testing::error_message([&] {
+        solve(decay, at::empty({0, 2}, at::kDouble), ts);
+      }),
+      "y0 has no elements");
   has(said({}, at::tensor({0.0, 0.0}, at::kDouble)), "time 1 is 0 after 0");
   has(said({}, at::tensor({0.0, 1.0, 0.5}, at::kDouble)), "must all rise, but time 2 is 0.5 after 1");
   has(said({}, at::tensor({0.0, std::nan("")}, at::kDouble)), "output time 1 is nan");
