@@ -139,9 +139,10 @@ void solver_cases(Cases& cases) {
     cases.add(std::string("adaptive ") + name + " against the matrix exponential",
               relative_error(together, expected), 1e-6, "a hundred times the tolerance asked for");
     const Tensor alone = solve(linear, y0.slice(0, 2, 3), ts, options).ys[2];
-    cases.add(std::string("adaptive ") + name + ", a sample alone and in a batch",
-              relative_error(together.slice(0, 2, 3), alone), 1e-12,
-              "steps per sample do not depend on the batch, only the order of sums in a product does");
+    cases.add(
+        std::string("adaptive ") + name + ", a sample alone and in a batch",
+        relative_error(together.slice(0, 2, 3), alone), 1e-9,
+        "a tenth of the tolerance: products of other sizes round differently, and so do the steps chosen");
   }
 }
 

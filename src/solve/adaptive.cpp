@@ -113,19 +113,22 @@ void Search::make_groups() {
   }
 }
 
-// root mean square: [] jointly, [B] per sample
+// root mean square as float64 on the CPU, where steps are chosen: [] jointly, [B] per sample
 Tensor Search::size_of(const Tensor& scaled) const {
+  Tensor size;
   if (!norm_.parts.empty()) {
-    Tensor largest = at::zeros({}, scaled.options());
+    size = at::zeros({}, scaled.options());
     int64_t begin = 0;
     for (int64_t part : norm_.parts) {
-      largest = at::maximum(largest, scaled.slice(0, begin, begin + part).square().mean().sqrt());
+      size = at::maximum(size, scaled.slice(0, begin, begin + part).square().mean().sqrt());
       begin += part;
     }
-    return largest.to(at::kDouble);
+  } else if (joint_) {
+    size = scaled.square().mean().sqrt();
+  } else {
+    size = scaled.reshape({scaled.size(0), -1}).square().mean(1).sqrt();
   }
-  if (joint_) return scaled.square().mean().sqrt().to(at::kDouble);
-  return scaled.reshape({scaled.size(0), -1}).square().mean(1).sqrt().to(at::kDouble);
+  return size.to(at::kDouble).cpu();
 }
 
 // Hairer's rule: a first step whose Euler error is small against the tolerance
@@ -185,7 +188,7 @@ std::vector<double> Search::error_ratios(const StepResult& step, const Span& spa
   const RecordGradients off(false);
   const Tensor error = advance({}, span.dt(), step.slopes, tableau_.b_error);
   const Tensor tolerance = options_.atol + options_.rtol * at::maximum(y_.abs(), step.y1.abs());
-  const Tensor ratio = size_of(error / tolerance).cpu().contiguous();
+  const Tensor ratio = size_of(error / tolerance).contiguous();
   return {ratio.data_ptr<double>(), ratio.data_ptr<double>() + ratio.numel()};
 }
 
@@ -317,7 +320,7 @@ SearchResult Search::run() {
   } else {
     const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
     const RecordGradients record(through);
-    const Tensor sizes = first_step().cpu().contiguous();
+    const Tensor sizes = first_step().contiguous();
     for (size_t g = 0; g < groups_.size(); ++g) groups_[g].dt = sizes.data_ptr<double>()[g];
     if (through && joint_) first_dt_ = sizes;
   }

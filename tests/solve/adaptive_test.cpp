@@ -182,6 +182,26 @@ TEST(Solve, FloatStatesWork) {
   }
 }
 
+TEST(Solve, EveryDeviceGivesTheSameResult) {
+  std::vector<at::Device> devices = {at::kCPU};
+  if (at::hasCUDA()) devices.emplace_back(at::kCUDA, 0);
+  const Tensor y0 = random({3, 2}, 6), own = kOutputs.unsqueeze(1) * at::tensor({1.0, 0.5, 0.2}, at::kDouble);
+  AdaptiveSteps jumping = {.rtol = 1e-6, .atol = 1e-8};
+  jumping.jump_times = at::tensor({0.3}, at::kDouble);
+  for (const at::Device& device : devices) {
+    for (const Steps& steps : {Steps(FixedSteps{0.003}), Steps(jumping)}) {
+      for (const Tensor& ts : {kOutputs, own}) {
+        for (const auto mode : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
+          const SolveOptions options = {.method = dopri5(), .steps = steps, .gradient = mode};
+          const auto loss = [&](const Tensor& y) { return solve(decay, y, ts, options).ys.pow(2).sum(); };
+          const Tensor expected = testing::autograd_gradient(loss, y0);
+          EXPECT_LT(relative_error(testing::autograd_gradient(loss, y0.to(device)).cpu(), expected), 1e-9);
+        }
+      }
+    }
+  }
+}
+
 TEST(Solve, OneOutputTimeIsTheStart) {
   const Tensor y0 = random({3, 2}, 7), ts = at::tensor({0.5}, at::kDouble);
   for (const Steps& steps : {Steps(FixedSteps{}), Steps(FixedSteps{0.1}), Steps(AdaptiveSteps{})}) {
