@@ -15,6 +15,8 @@ int run(int argc, char** argv) {
   program.name("fastweights");
   program.set_version_flag("--version", "fastweights " + version());
   program.require_subcommand(1);
+  // options of the program may stand behind a command, too
+  program.fallthrough();
   program.footer("'fastweights COMMAND --help' says more about a command.");
   int threads = 0;
   program.add_option("--threads", threads, "threads to compute with; 0 takes all cores")
@@ -27,7 +29,10 @@ int run(int argc, char** argv) {
   add_info(program, session);
   add_selftest(program, session);
   program.add_subcommand("help", "Show this text")->callback([&program] {
-    std::fputs(program.help().c_str(), stdout);
+    // not program.help(), which would show the help of the command that was called: this one
+    std::fputs(
+        program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal).c_str(),
+        stdout);
   });
   CLI11_PARSE(program, argc, argv);
   return session.exit_status;

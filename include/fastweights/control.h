@@ -14,8 +14,9 @@
 /// | Rectilinear  | time first, then the values | observations at or before t: **no delay**                 |
 ///
 /// "One gap" is the time from t to the next observation of the same channel. A missing value widens the gap;
-/// after a channel's last observation its path is constant (but see EndFilling). Derivatives jump at knots
-/// for linear and rectilinear paths.
+/// after a channel's last observation its path is constant (but see EndFilling). Before a channel's first
+/// observation every path already has that value, rectilinear ones too: start a series with an observation
+/// where that matters. Derivatives jump at knots for linear and rectilinear paths.
 
 namespace fastweights {
 
@@ -43,7 +44,7 @@ struct Samples {
   Tensor derivative;  // [..., C]
 };
 
-/// Whether x(t) never depends on observations after t's own gap, see above.
+/// Whether x(t) and x'(t) depend on nothing beyond what the table above says, with its delay.
 bool is_causal(Interpolation interpolation);
 
 /// One path per sample. Differentiable with respect to the values of the series (not to its times) and the
@@ -78,6 +79,7 @@ class Control {
   Tensor knots_;         // [N] float64
   Tensor offsets_;       // [B + 1] int64
   Tensor coefficients_;  // [N - B, K, C]
+  Tensor one_each_;      // [B + 1] int64: offsets of one time per sample
 };
 
 /// The series with its gaps filled on straight lines and its ends filled with the nearest observation; a

@@ -33,4 +33,7 @@ RaggedSeries shared_times(const Tensor& times, const Tensor& values);
 /// brackets before it.
 void check_series(const RaggedSeries& series, const char* who, int64_t smallest_length = 1);
 
+/// Checks that no value is infinite, and says whether any is missing.
+bool has_missing(const RaggedSeries& series, const char* who);
+
 }  // namespace fastweights

@@ -25,7 +25,8 @@ using Field = std::function<Tensor(const Time& t, const Tensor& y)>;
 enum class AdamsKind { Explicit, Implicit };
 
 /// The multistep methods of torchdiffeq: Bashforth's predictor, with Moulton's corrector if implicit. They
-/// assume equal steps, and start with Runge-Kutta steps.
+/// assume equal steps, and start with Runge-Kutta steps. The corrector goes on until all samples have
+/// converged, so an implicit result may depend on the rest of the batch, within the corrector's tolerance.
 struct Adams {
   AdamsKind kind = AdamsKind::Explicit;
   int max_order = 12;               ///< 4 to 12
@@ -60,10 +61,13 @@ struct GivenSteps {
 enum class ErrorControl { PerSample, Joint };
 
 /// Whether the gradient goes through the automatic choice of the first step (torchdiffeq does that by
-/// accident).
+/// accident). Only with joint error control and exact gradients.
 enum class FirstStepGradient { None, Through };
 
-/// Step sizes from the error estimate of the method, by torchdiffeq's controller.
+/// Step sizes from the error estimate of the method, by torchdiffeq's controller. Steps do not end at output
+/// times, and the error of the interpolation between them is not controlled: with stop_times = ts outputs are
+/// as good as the steps. Per sample, one that fails keeps what it has reached and the others go on; the
+/// status is that of the first failure.
 struct AdaptiveSteps {
   double rtol = 1e-7, atol = 1e-9;
   ErrorControl control = ErrorControl::PerSample;
@@ -98,6 +102,7 @@ struct SolveOptions {
 
   Gradient gradient = Gradient::Exact;
   /// What f depends on besides t and y. Checkpointed and Adjoint give gradients to these, y0 and ts only.
+  /// None may be computed from another one, or its gradient is counted twice.
   std::vector<Tensor> parameters = {};
   /// Checkpointed: bytes for kept states (one step's own recording comes on top); 0 keeps about 2 sqrt(steps)
   /// states.
@@ -124,6 +129,7 @@ struct Status {
   std::string message() const;
 };
 
+/// A step that was tried. Where times fall, t0 falls from record to record and dt is still positive.
 struct StepRecord {
   double t0, dt;
   int64_t sample;  ///< -1 where all samples step together

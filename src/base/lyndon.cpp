@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "fastweights/error.h"
+
 namespace fastweights {
 namespace {
 
@@ -67,6 +69,8 @@ int64_t moebius(int64_t n) {
 }  // namespace
 
 std::vector<Word> lyndon_words(int64_t channels, int64_t depth) {
+  FW_CHECK(channels >= 1 && depth >= 1,
+           "[lyndon_words] there must be at least one letter and one place, got ", channels, " and ", depth);
   // Duval's algorithm visits them in alphabetical order
   std::vector<Word> words;
   Word word = {-1};

@@ -104,7 +104,7 @@ Tensor path_coefficients(PathKind kind, const Tensor& values, const Tensor& time
                             const std::vector<Tensor>&) -> std::vector<Tensor> {
     return {coefficients_gradient(kind, grads[0].contiguous(), data, times, offsets)};
   };
-  return differentiable("control", {out}, {values}, {}, backward)[0];
+  return differentiable("control", {out}, {values}, {values}, backward)[0];
 }
 
 // doubled knots of a rectilinear path: [N, C] to [2 N - B, C]
@@ -138,7 +138,7 @@ Tensor double_knots(const Tensor& values, const Tensor& offsets, int64_t time_ch
     });
     return {result};
   };
-  return differentiable("control", {out}, {values}, {}, backward)[0];
+  return differentiable("control", {out}, {values}, {values}, backward)[0];
 }
 
 void check_observed(const RaggedSeries& series) {
@@ -151,29 +151,19 @@ void check_observed(const RaggedSeries& series) {
   }
 }
 
-void check_not_infinite(const RaggedSeries& series) {
-  const Tensor bad = at::isinf(series.values.detach());
-  if (!bad.any().item<bool>()) return;
-  const Tensor first = at::nonzero(bad)[0];
-  const int64_t row = first[0].item<int64_t>();
-  const int64_t* o = series.offsets.data_ptr<int64_t>();
-  int64_t b = 0;
-  while (o[b + 1] <= row) ++b;
-  FW_CHECK(false, "[control] sample ", b, ": value ", row - o[b], " of channel ", first[1].item<int64_t>(),
-           " is infinite; values must be finite, or NaN where missing");
-}
-
 }  // namespace
 
 bool is_causal(Interpolation interpolation) { return interpolation != Interpolation::NaturalCubic; }
 
 Control::Control(const RaggedSeries& series, const ControlOptions& options) {
   check_series(series, "control", 2);
-  check_not_infinite(series);
+  has_missing(series, "control");
   if (options.never_observed == NeverObserved::Reject) check_observed(series);
-  const Tensor offsets = series.offsets;
+  // copies: what was checked must not change under us
+  const Tensor offsets = series.offsets.clone();
+  one_each_ = at::arange(offsets.size(0), at::kLong);
   if (options.interpolation != Interpolation::Rectilinear) {
-    knots_ = series.times.detach().contiguous();
+    knots_ = series.times.detach().clone(at::MemoryFormat::Contiguous);
     offsets_ = offsets;
     coefficients_ = path_coefficients(path_kind(options), series.values, knots_, offsets_);
     return;
@@ -237,8 +227,8 @@ Samples Control::sample_ragged(const Tensor& times, const Tensor& offsets) const
     });
     return {grad_coefficients, grad_times};
   };
-  std::vector<Tensor> out =
-      differentiable("control", {value, derivative}, {coefficients_, times}, {}, backward);
+  std::vector<Tensor> out = differentiable("control", {value, derivative}, {coefficients_, times},
+                                           {coefficients_, times}, backward);
   return {out[0], out[1]};
 }
 
@@ -267,13 +257,17 @@ Samples Control::sample(const RaggedTimes& times) const {
 }
 
 Samples Control::at(const Time& time) const {
+  FW_CHECK(time.shared() || time.tensor().size(0) == samples(), "[control] got times for ",
+           time.tensor().numel(), " samples, there are ", samples());
   const Tensor times = time.tensor().expand({samples()});
-  return sample_ragged(times, at::arange(samples() + 1, at::kLong));
+  return sample_ragged(times, one_each_);
 }
 
 RaggedSeries fill_missing(const RaggedSeries& series) {
   const Control control(series, {.interpolation = Interpolation::Linear});
-  return {.values = control.sample(RaggedTimes{series.times, series.offsets}).value,
+  const Tensor line = control.sample(RaggedTimes{series.times, series.offsets}).value;
+  // observations stay as they are, to the last bit
+  return {.values = at::where(at::isnan(series.values), line, series.values),
           .times = series.times,
           .offsets = series.offsets};
 }

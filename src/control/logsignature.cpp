@@ -1,7 +1,6 @@
 #include "fastweights/logsignature.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include "base/lyndon.h"
@@ -18,7 +17,7 @@ namespace {
 using kernels::SignatureKind;
 using kernels::SignaturePlan;
 
-// more coefficients than this cannot be meant: 2^31 doubles are 16 GiB for a single window
+// more numbers than this cannot be meant: a gigabyte for a single window
 constexpr double kLargestSize = 1 << 27;
 
 void check_depth(const char* who, int64_t channels, int64_t depth) {
@@ -137,12 +136,15 @@ Tensor read_windows(std::shared_ptr<const WordTable> table, const Tensor& points
                                                                   grad_out, grad);
     return {grad};
   };
-  return differentiable("logsignature", {out}, {points}, {}, backward)[0];
+  return differentiable("logsignature", {out}, {points}, {points}, backward)[0];
 }
 
 // solves the triangular system words = M brackets, or its transpose for the gradient, row by row of [W, D]
+enum class System { Plain, Transposed };
+
 template <typename T>
-void bracket_solve(const std::vector<std::vector<BracketTerm>>& rows, bool transposed, Tensor& values) {
+void bracket_solve(const std::vector<std::vector<BracketTerm>>& rows, System system, Tensor& values) {
+  const bool transposed = system == System::Transposed;
   const auto size = static_cast<int64_t>(rows.size());
   parallel_for(values.size(0), 64, [&](int64_t begin, int64_t end) {
     for (int64_t w = begin; w < end; ++w) {
@@ -164,17 +166,17 @@ void bracket_solve(const std::vector<std::vector<BracketTerm>>& rows, bool trans
 
 Tensor to_brackets(const Tensor& words, const std::vector<Word>& lyndon) {
   const auto rows = std::make_shared<const std::vector<std::vector<BracketTerm>>>(bracket_rows(lyndon));
-  const auto solve = [rows](const Tensor& values, bool transposed) {
+  const auto solve = [rows](const Tensor& values, System system) {
     Tensor result = values.detach().contiguous().clone();
     const bool single = result.scalar_type() == at::kFloat;
-    (single ? bracket_solve<float> : bracket_solve<double>)(*rows, transposed, result);
+    (single ? bracket_solve<float> : bracket_solve<double>)(*rows, system, result);
     return result;
   };
   const auto backward = [solve](const std::vector<Tensor>& grads,
                                 const std::vector<Tensor>&) -> std::vector<Tensor> {
-    return {solve(grads[0], true)};
+    return {solve(grads[0], System::Transposed)};
   };
-  return differentiable("logsignature", {solve(words, false)}, {words}, {}, backward)[0];
+  return differentiable("logsignature", {solve(words, System::Plain)}, {words}, {}, backward)[0];
 }
 
 Tensor read_basis(const Tensor& points, const Tensor& first, const Tensor& count, const Tensor& offsets,
@@ -186,23 +188,8 @@ Tensor read_basis(const Tensor& points, const Tensor& first, const Tensor& count
   return options.basis == LogSignatureBasis::Brackets ? to_brackets(values, words) : values;
 }
 
-template <typename T>
-bool any_missing(const Tensor& values) {
-  std::atomic<bool> found = false;
-  const T* v = values.data_ptr<T>();
-  parallel_for(values.numel(), 1 << 16, [&](int64_t begin, int64_t end) {
-    bool here = false;
-    for (int64_t i = begin; i < end; ++i) here |= v[i] != v[i];
-    if (here) found = true;
-  });
-  return found;
-}
-
 Tensor filled_points(const RaggedSeries& series) {
-  const Tensor values = series.values.detach().contiguous();
-  const bool missing =
-      values.scalar_type() == at::kFloat ? any_missing<float>(values) : any_missing<double>(values);
-  return missing ? fill_missing(series).values : series.values;
+  return has_missing(series, "logsignature") ? fill_missing(series).values : series.values;
 }
 
 // rows of windows, on points with their times
@@ -223,11 +210,12 @@ WindowRows point_windows(const RaggedSeries& series, const PointWindows& windows
   rows.count.reserve(most);
   for (int64_t b = 0; b < series.samples(); ++b) {
     const int64_t length = o[b + 1] - o[b];
-    for (int64_t i = 0; i + 1 < length; i += windows.increments) {
-      const int64_t points = std::min(windows.increments + 1, length - i);
-      if (points <= windows.increments && windows.tail == WindowTail::Drop) break;
+    for (int64_t i = 0; i + 1 < length; i += rows.count.back() - 1) {
+      // increments that are left; a comparison without a sum that could overflow
+      const int64_t left = length - 1 - i;
+      if (left < windows.increments && windows.tail == WindowTail::Drop) break;
       rows.first.push_back(o[b] + i);
-      rows.count.push_back(points);
+      rows.count.push_back(std::min(left, windows.increments) + 1);
     }
     rows.offsets.push_back(static_cast<int64_t>(rows.first.size()));
   }
@@ -237,7 +225,8 @@ WindowRows point_windows(const RaggedSeries& series, const PointWindows& windows
 // borders t0, t0 + duration, ..., and the last time
 std::vector<double> window_borders(const double* times, int64_t length, double duration) {
   const double span = times[length - 1] - times[0];
-  const auto pieces = static_cast<int64_t>(std::ceil(span / duration));
+  // a remainder that is rounding alone is no window
+  const auto pieces = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(span / duration - 1e-9)));
   std::vector<double> borders;
   for (int64_t i = 0; i < pieces; ++i) borders.push_back(times[0] + static_cast<double>(i) * duration);
   borders.push_back(times[length - 1]);
@@ -256,7 +245,7 @@ WindowRows duration_windows(const RaggedSeries& series, const DurationWindows& w
   for (int64_t b = 0; b < series.samples(); ++b) {
     const int64_t length = o[b + 1] - o[b];
     const double gap = (t[o[b + 1] - 1] - t[o[b]]) / windows.duration;
-    FW_CHECK(gap < 1e9, "[logsignature_windows] sample ", b, " would have ", gap, " windows of duration ",
+    FW_CHECK(gap <= 1e8, "[logsignature_windows] sample ", b, " would have ", gap, " windows of duration ",
              windows.duration);
     const std::vector<double> borders = window_borders(t + o[b], length, windows.duration);
     // a border that differs from an observation by rounding alone is that observation

@@ -1,5 +1,7 @@
 #include "fastweights/environment.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -35,6 +37,14 @@ std::string blas_library() {
   return found;
 }
 
+std::string instruction_set_in_use() {
+  const std::string used = kernels::name(kernels::instruction_set());
+  const char* wanted = std::getenv("FASTWEIGHTS_ISA");
+  if (!wanted || used == wanted) return used;
+  return used + " (FASTWEIGHTS_ISA asks for '" + wanted +
+         "', which is not baseline, avx2 or avx512, or not there)";
+}
+
 }  // namespace
 
 std::string version() { return FASTWEIGHTS_VERSION; }
@@ -47,7 +57,7 @@ Environment environment() {
           .threads = thread_count(),
           .cores = static_cast<int>(std::thread::hardware_concurrency()),
           .processor = processor_name(),
-          .instruction_set = kernels::name(kernels::instruction_set()),
+          .instruction_set = instruction_set_in_use(),
           .backends = {{"reference", true, "compositions of LibTorch operations, float32 and float64"},
                        cuda_backend()}};
 }
@@ -55,8 +65,9 @@ Environment environment() {
 void set_threads(int threads) {
   FW_CHECK(threads >= 0, "[set_threads] the number of threads must be positive, or 0 for all cores, got ",
            threads);
-  set_thread_count(threads > 0 ? threads
-                               : std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  FW_CHECK(threads <= 8 * cores, "[set_threads] ", threads, " threads are too many for ", cores, " cores");
+  set_thread_count(threads > 0 ? threads : cores);
 }
 
 }  // namespace fastweights

@@ -268,12 +268,12 @@ void path_sample(const Pieces<T>& pieces, const double* times, int64_t count, T*
   int64_t i = 0;
   for (int64_t q = 0; q < count; ++q, value += channels, derivative += channels) {
     i = find_piece(pieces.knots, times[q], i);
-    const auto s = static_cast<T>(times[q] - pieces.knots.times[i]);
+    const double s = times[q] - pieces.knots.times[i];
     const T* a = pieces.coefficients + i * pieces.terms * channels;
     const T* b = a + channels;
     if (pieces.terms == 2) {
       for (int64_t c = 0; c < channels; ++c) {
-        value[c] = a[c] + b[c] * s;
+        value[c] = static_cast<T>(a[c] + b[c] * s);
         derivative[c] = b[c];
       }
       continue;
@@ -281,8 +281,9 @@ void path_sample(const Pieces<T>& pieces, const double* times, int64_t count, T*
     const T* two_c = b + channels;
     const T* three_d = two_c + channels;
     for (int64_t c = 0; c < channels; ++c) {
-      value[c] = a[c] + (b[c] + (two_c[c] / 2 + three_d[c] * s / 3) * s) * s;
-      derivative[c] = b[c] + (two_c[c] + three_d[c] * s) * s;
+      const double bend = three_d[c] * s;
+      value[c] = static_cast<T>(a[c] + (b[c] + (two_c[c] * 0.5 + bend / 3) * s) * s);
+      derivative[c] = static_cast<T>(b[c] + (two_c[c] + bend) * s);
     }
   }
 }

@@ -23,13 +23,13 @@ int64_t SignaturePlan::stretch(int64_t points) const {
 }
 
 int64_t SignaturePlan::forward_scratch() const {
-  // x, the segment, Horner's levels, the quotients
-  return start[depth + 1] + channels + start[depth] + depth * start[depth];
+  // x, the segment, Horner's levels, the quotients, and one entry for alignment
+  return 1 + start[depth + 1] + channels + start[depth] + depth * start[depth];
 }
 
 int64_t SignaturePlan::backward_scratch(int64_t points) const {
   const int64_t states = stretch(points) + 1 + points / stretch(points) + 1;
-  return (states + 1) * start[depth + 1] + 2 * channels + 2 * start[depth] + 2 * depth * start[depth];
+  return 1 + (states + 1) * start[depth + 1] + 2 * channels + 2 * start[depth] + 2 * depth * start[depth];
 }
 
 template <typename T>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cmath>
+#include <cstdint>
 
 #include "kernels/signature.h"
 
@@ -11,8 +11,14 @@
 namespace fastweights::kernels::FW_ISA {
 
 // the numbers of several paths side by side; the compiler splits it into the registers it has
-using Pack =
-    double __attribute__((vector_size(kSignatureLanes * sizeof(double)), aligned(sizeof(double)), may_alias));
+using Pack = double __attribute__((vector_size(kSignatureLanes * sizeof(double))));
+
+// scratch from its first place that a vector may stand at
+template <typename V>
+V* aligned(double* scratch) noexcept {
+  const auto address = reinterpret_cast<uintptr_t>(scratch);
+  return reinterpret_cast<V*>((address + alignof(V) - 1) / alignof(V) * alignof(V));
+}
 
 inline int64_t larger(int64_t a, int64_t b) noexcept { return a > b ? a : b; }
 inline int64_t smaller(int64_t a, int64_t b) noexcept { return a < b ? a : b; }
@@ -215,7 +221,7 @@ int64_t longest(const Task* tasks, int64_t count) noexcept {
 template <typename V, typename T>
 void forward_lanes(const SignaturePlan& plan, const SignatureTask<T>* tasks, int64_t count,
                    double* scratch) noexcept {
-  V* x = reinterpret_cast<V*>(scratch);
+  V* x = aligned<V>(scratch);
   V* d = x + plan.start[plan.depth + 1];
   V* horner = d + plan.channels;
   V* quotients = horner + plan.start[plan.depth];
@@ -235,7 +241,7 @@ void backward_lanes(const SignaturePlan& plan, const SignatureBackwardTask<T>* t
                     double* scratch) noexcept {
   const int64_t size = plan.start[plan.depth + 1], block = plan.depth * plan.start[plan.depth];
   const int64_t points = longest(tasks, count), stretch = plan.stretch(points), segments = points - 1;
-  V* d = reinterpret_cast<V*>(scratch);
+  V* d = aligned<V>(scratch);
   V* grad_d = d + plan.channels;
   V* horner = grad_d + plan.channels;
   V* grad_horner = horner + plan.start[plan.depth];

@@ -138,11 +138,13 @@ void solver_cases(Cases& cases) {
     const Tensor together = solve(linear, y0, ts, options).ys[2];
     cases.add(std::string("adaptive ") + name + " against the matrix exponential",
               relative_error(together, expected), 1e-6, "a hundred times the tolerance asked for");
-    const Tensor alone = solve(linear, y0.slice(0, 2, 3), ts, options).ys[2];
-    cases.add(
-        std::string("adaptive ") + name + ", a sample alone and in a batch",
-        relative_error(together.slice(0, 2, 3), alone), 1e-9,
-        "a tenth of the tolerance: products of other sizes round differently, and so do the steps chosen");
+    // number by number, since a matrix product may round differently for another number of rows
+    const Field own = [](const Time& t, const Tensor& y) { return -3 * y * y.abs() + t.like(y).cos(); };
+    const Tensor batch = solve(own, y0, ts, options).ys,
+                 alone = solve(own, y0.slice(0, 2, 3), ts, options).ys;
+    cases.add(std::string("adaptive ") + name + ", a sample alone and in a batch",
+              relative_error(batch.slice(1, 2, 3), alone), 1e-12,
+              "steps per sample do not depend on the batch");
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "tensor/autograd.h"
@@ -14,33 +15,38 @@ constexpr double kSafety = 0.9, kLargestFactor = 10, kSmallestFactor = 0.2;
 
 // those that step together: one sample, or all of them
 struct Group {
-  double t, dt;
+  double t = 0, dt = 0;
   std::vector<double> outputs;       // output times
-  std::vector<double> stops, jumps;  // sorted, those still ahead
-  size_t next_output = 0, next_stop = 0, next_jump = 0;
+  std::vector<double> stops, jumps;  // sorted
+  size_t next_output = 0;
   std::vector<double> accepted;  // grid behind it: t0, t1, ...
-  bool done() const { return next_output >= outputs.size(); }
+  bool finite = true;            // whether the last error estimate was a number
+  bool failed = false;
+  bool done() const { return failed || next_output >= outputs.size(); }
 };
 
 // what a group tries next
 struct Attempt {
   double t1, dt;
-  bool on_stop = false, on_jump = false;
+  bool on_jump = false;
 };
+
+// the first of some sorted times behind t, or infinity
+double next_after(const std::vector<double>& times, double t) {
+  const auto found = std::upper_bound(times.begin(), times.end(), t);
+  return found == times.end() ? std::numeric_limits<double>::infinity() : *found;
+}
 
 std::vector<double> column(const Tensor& times, int64_t sample) {
   const Tensor t = (times.dim() == 2 ? times.select(1, sample) : times).detach().contiguous();
   return {t.data_ptr<double>(), t.data_ptr<double>() + t.numel()};
 }
 
-std::vector<double> ahead_of(const Tensor& times, int64_t sample, double start) {
+std::vector<double> sorted_column(const Tensor& times, int64_t sample) {
   if (!times.defined()) return {};
-  std::vector<double> ahead;
-  for (double t : column(times, sample)) {
-    if (t > start) ahead.push_back(t);
-  }
-  std::sort(ahead.begin(), ahead.end());
-  return ahead;
+  std::vector<double> result = column(times, sample);
+  std::sort(result.begin(), result.end());
+  return result;
 }
 
 class Search {
@@ -65,14 +71,17 @@ class Search {
   void make_groups();
   Tensor size_of(const Tensor& scaled) const;
   Tensor first_step();
-  Attempt attempt(Group& group) const;
+  void check_start();
+  void choose_first_steps();
+  void limit_step(Group& group);
+  Attempt attempt(const Group& group) const;
+  bool judge(Group& group, const Attempt& attempt, double ratio);
   Span span(const std::vector<Attempt>& attempts) const;
   std::vector<double> error_ratios(const StepResult& step, const Span& span) const;
   void collect_outputs(const StepResult& step, const Span& span, const std::vector<bool>& accepted);
   void move_on(const StepResult& step, const Span& span, const std::vector<Attempt>& attempts,
                const std::vector<bool>& accepted);
-  bool check(const std::vector<double>& ratios);
-  void fail(Outcome outcome, const Group& group);
+  void fail(Outcome outcome, Group& group);
   Plan plan() const;
   Tensor mask(const std::vector<bool>& flags) const;
 
@@ -101,9 +110,8 @@ void Search::make_groups() {
     Group group;
     group.outputs = column(ts_, g);
     group.t = group.outputs[0];
-    group.dt = 0;
-    group.stops = ahead_of(options_.stop_times, g, group.t);
-    group.jumps = ahead_of(options_.jump_times, g, group.t);
+    group.stops = sorted_column(options_.stop_times, g);
+    group.jumps = sorted_column(options_.jump_times, g);
     group.accepted = {group.t};
     while (!group.done() && group.outputs[group.next_output] <= group.t) {
       reached_[{-1, static_cast<int64_t>(group.next_output)}].push_back(g);
@@ -147,22 +155,14 @@ Tensor Search::first_step() {
   return at::minimum(100 * h0, h1);
 }
 
-Attempt Search::attempt(Group& group) const {
+Attempt Search::attempt(const Group& group) const {
   if (group.done()) return {.t1 = group.t, .dt = 0};
-  if (!std::isfinite(group.dt)) group.dt = options_.smallest_step;
-  group.dt = std::clamp(group.dt, options_.smallest_step, options_.largest_step);
   Attempt result = {.t1 = group.t + group.dt, .dt = group.dt};
-  const auto cut_at = [&](double t) {
-    if (t <= group.t || t >= group.t + result.dt) return false;
-    result.t1 = t;
-    result.dt = t - group.t;
-    return true;
-  };
-  if (group.next_stop < group.stops.size()) result.on_stop = cut_at(group.stops[group.next_stop]);
-  if (group.next_jump < group.jumps.size() && cut_at(group.jumps[group.next_jump])) {
-    result.on_jump = true;
-    result.on_stop = false;
-  }
+  // a step ends at the next stop or jump, and one that would end there anyway is at the jump, too
+  const double jump = next_after(group.jumps, group.t);
+  const double border = std::min(jump, next_after(group.stops, group.t));
+  if (border < result.t1) result = {.t1 = border, .dt = border - group.t};
+  result.on_jump = result.t1 == jump;
   return result;
 }
 
@@ -226,9 +226,7 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
     Group& group = groups_[g];
     group.t = attempts[g].t1;
     group.accepted.push_back(group.t);
-    if (attempts[g].on_stop) ++group.next_stop;
     if (attempts[g].on_jump) {
-      ++group.next_jump;
       jumped[g] = true;
       restarts_[static_cast<int64_t>(group.accepted.size()) - 2].push_back(static_cast<int64_t>(g));
     }
@@ -250,26 +248,57 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
   }
 }
 
-void Search::fail(Outcome outcome, const Group& group) {
-  // the sample with the largest state, or the first one that is not finite
+// the group stops here and keeps what it has; the others go on
+void Search::fail(Outcome outcome, Group& group) {
+  group.failed = true;
+  if (!result_.status) return;
   const RecordGradients off(false);
-  const int64_t samples = y_.dim() > 0 ? y_.size(0) : 1;
-  int64_t sample = joint_ ? 0 : &group - groups_.data();
-  const Tensor sizes = std::get<0>(y_.reshape({samples, -1}).abs().max(1)).to(at::kDouble);
-  if (joint_) sample = sizes.nan_to_num(INFINITY).argmax().item<int64_t>();
-  result_.status = {outcome, sample, group.t, group.dt, sizes[sample].item<double>()};
+  const bool flat = !norm_.parts.empty() || y_.dim() == 0;
+  const int64_t samples = flat ? 1 : y_.size(0);
+  const Tensor sizes = std::get<0>(y_.reshape({samples, -1}).abs().max(1)).to(at::kDouble).cpu();
+  // jointly, the sample with the largest state, or one that is not finite
+  const int64_t sample =
+      joint_ ? sizes.nan_to_num(INFINITY).argmax().item<int64_t>() : &group - groups_.data();
+  result_.status = {outcome, flat ? -1 : sample, group.t, group.dt, sizes[sample].item<double>()};
 }
 
-// whether every group can go on
-bool Search::check(const std::vector<double>& ratios) {
+// groups whose start is no number cannot go anywhere
+void Search::check_start() {
+  const RecordGradients off(false);
+  const Tensor sizes = (size_of(y_) + size_of(slope_)).contiguous();
   for (size_t g = 0; g < groups_.size(); ++g) {
-    const Group& group = groups_[g];
-    if (group.done() || group.t + group.dt > group.t) continue;
-    const bool finite = ratios.empty() || std::isfinite(ratios[g]);
-    fail(finite ? Outcome::StepTooSmall : Outcome::NotFinite, group);
+    if (!std::isfinite(sizes.data_ptr<double>()[g])) fail(Outcome::NotFinite, groups_[g]);
+  }
+}
+
+// keeps the step inside its limits; a step that no longer moves time is the end
+void Search::limit_step(Group& group) {
+  if (group.done()) return;
+  if (!std::isfinite(group.dt)) group.dt = options_.smallest_step;
+  group.dt = std::clamp(group.dt, options_.smallest_step, options_.largest_step);
+  if (group.t + group.dt > group.t) return;
+  fail(group.finite ? Outcome::StepTooSmall : Outcome::NotFinite, group);
+}
+
+// whether a step with this ratio of error to tolerance is taken, and how long the next one is
+bool Search::judge(Group& group, const Attempt& attempt, double ratio) {
+  group.finite = std::isfinite(ratio);
+  const bool smallest = attempt.dt <= options_.smallest_step;
+  if (smallest && !group.finite) {
+    fail(Outcome::NotFinite, group);
     return false;
   }
-  return true;
+  const bool accepted = ratio <= 1 || smallest;
+  ++(accepted ? result_.steps : result_.rejected);
+  result_.log.push_back({group.t, attempt.dt, joint_ ? -1 : &group - groups_.data(), accepted});
+  // no step shrinks after it was accepted; an error that is not a number asks for the smallest factor
+  const double floor = ratio < 1 ? 1 : kSmallestFactor;
+  const double wanted = kSafety / std::pow(ratio, 1.0 / tableau_.controller_order);
+  const double factor = ratio == 0     ? kLargestFactor
+                        : group.finite ? std::min(kLargestFactor, std::max(wanted, floor))
+                                       : kSmallestFactor;
+  group.dt = attempt.dt * factor;
+  return accepted;
 }
 
 // accepted steps only; where samples step on their own, step n is everybody's n-th one and those who have
@@ -308,6 +337,18 @@ Plan Search::plan() const {
   return plan;
 }
 
+void Search::choose_first_steps() {
+  if (options_.first_step > 0) {
+    for (Group& group : groups_) group.dt = options_.first_step;
+    return;
+  }
+  const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
+  const RecordGradients record(through);
+  const Tensor sizes = first_step().contiguous();
+  for (size_t g = 0; g < groups_.size(); ++g) groups_[g].dt = sizes.data_ptr<double>()[g];
+  if (through) first_dt_ = sizes;
+}
+
 SearchResult Search::run() {
   make_groups();
   for (const auto& [where, samples] : reached_) {
@@ -315,47 +356,24 @@ SearchResult Search::run() {
     result_.pieces.push_back({where.second, rows, select_rows(y_, rows)});
   }
   slope_ = f_(joint_ ? start_ : Time(ts_[0].detach().contiguous()), y_);
-  if (options_.first_step > 0) {
-    for (Group& group : groups_) group.dt = options_.first_step;
-  } else {
-    const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
-    const RecordGradients record(through);
-    const Tensor sizes = first_step().contiguous();
-    for (size_t g = 0; g < groups_.size(); ++g) groups_[g].dt = sizes.data_ptr<double>()[g];
-    if (through && joint_) first_dt_ = sizes;
-  }
+  check_start();
+  choose_first_steps();
 
-  const auto finished = [&] {
-    return std::all_of(groups_.begin(), groups_.end(), [](auto& g) { return g.done(); });
-  };
-  std::vector<double> ratios;
-  for (int64_t tries = 0; !finished(); ++tries) {
-    if (tries >= options_.max_steps) {
-      fail(Outcome::TooManySteps,
-           *std::find_if(groups_.begin(), groups_.end(), [](auto& g) { return !g.done(); }));
-      break;
+  const auto done = [](const Group& group) { return group.done(); };
+  for (int64_t tries = 0; !std::all_of(groups_.begin(), groups_.end(), done); ++tries) {
+    for (Group& group : groups_) {
+      limit_step(group);
+      if (!group.done() && tries >= options_.max_steps) fail(Outcome::TooManySteps, group);
     }
+    if (std::all_of(groups_.begin(), groups_.end(), done)) break;
     std::vector<Attempt> attempts;
-    for (Group& group : groups_) attempts.push_back(attempt(group));
-    if (!check(ratios)) break;
+    for (const Group& group : groups_) attempts.push_back(attempt(group));
     const Span here = span(attempts);
     const StepResult step = runge_kutta_step(tableau_, f_, y_, slope_, here);
-    ratios = error_ratios(step, here);
+    const std::vector<double> ratios = error_ratios(step, here);
     std::vector<bool> accepted(groups_.size());
     for (size_t g = 0; g < groups_.size(); ++g) {
-      Group& group = groups_[g];
-      if (group.done()) continue;
-      const double ratio = ratios[g], dt = attempts[g].dt;
-      accepted[g] = ratio <= 1 || (dt <= options_.smallest_step && std::isfinite(ratio));
-      ++(accepted[g] ? result_.steps : result_.rejected);
-      result_.log.push_back({group.t, dt, joint_ ? -1 : static_cast<int64_t>(g), accepted[g]});
-      // no step shrinks after it was accepted; an error that is not a number asks for the smallest factor
-      const double floor = ratio < 1 ? 1 : kSmallestFactor;
-      const double wanted = kSafety / std::pow(ratio, 1.0 / tableau_.controller_order);
-      const double factor = ratio == 0             ? kLargestFactor
-                            : std::isfinite(ratio) ? std::min(kLargestFactor, std::max(wanted, floor))
-                                                   : kSmallestFactor;
-      group.dt = std::clamp(dt * factor, options_.smallest_step, options_.largest_step);
+      accepted[g] = !groups_[g].done() && judge(groups_[g], attempts[g], ratios[g]);
     }
     move_on(step, here, attempts, accepted);
   }

@@ -1,5 +1,7 @@
 #include "solve/adjoint.h"
 
+#include <cmath>
+
 #include "fastweights/error.h"
 #include "solve/solver.h"
 #include "tensor/autograd.h"
@@ -72,7 +74,35 @@ SolveOptions backward_options(const SolveOptions& options) {
     adaptive->control = ErrorControl::Joint;
   FW_CHECK(!std::holds_alternative<GivenSteps>(result.steps),
            "[solve] the adjoint needs steps of its own where forward steps are given: set adjoint_steps");
+  if (AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&result.steps)) {
+    // one state has one set of times: everybody's
+    if (adaptive->stop_times.defined()) adaptive->stop_times = adaptive->stop_times.reshape({-1});
+    if (adaptive->jump_times.defined()) adaptive->jump_times = adaptive->jump_times.reshape({-1});
+    adaptive->first_step_gradient = FirstStepGradient::None;
+  }
   return result;
+}
+
+// what has no meaning when every sample goes through its own interval in the same steps
+void check_times_per_sample(const SolveOptions& backward) {
+  const AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&backward.steps);
+  FW_CHECK(!adaptive || (!adaptive->stop_times.defined() && !adaptive->jump_times.defined()),
+           "[solve] with times per sample the adjoint knows no stop or jump times; take Gradient::Exact");
+  const FixedSteps* fixed = std::get_if<FixedSteps>(&backward.steps);
+  FW_CHECK(!fixed || fixed->edges == StageEdges::AsIs,
+           "[solve] with times per sample the adjoint cannot look inside its steps; take Gradient::Exact");
+}
+
+// step sizes of the backward problem when time runs from 0 to 1 over an interval of this length
+void scale_steps(Steps& steps, double length) {
+  if (FixedSteps* fixed = std::get_if<FixedSteps>(&steps)) {
+    if (fixed->size > 0) fixed->size = 1 / std::ceil(length / fixed->size * (1 - 1e-12));
+  }
+  if (AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&steps)) {
+    adaptive->first_step /= length;
+    adaptive->smallest_step /= length;
+    adaptive->largest_step /= length;
+  }
 }
 
 // where samples have their own times: from s = 0 to 1 every sample goes through its own interval
@@ -100,8 +130,7 @@ struct BackwardProblem {
       // steps are at most as long as asked for in everybody's own time
       const double longest = (ts[i] - ts[i - 1]).abs().max().item<double>();
       if (longest == 0) return state;
-      FixedSteps* fixed = std::get_if<FixedSteps>(&local.steps);
-      if (fixed && fixed->size > 0) fixed->size = 1 / std::ceil(longest / fixed->size * (1 - 1e-12));
+      scale_steps(local.steps, longest);
       ends = at::tensor({1.0, 0.0}, at::kDouble);
     }
     // torchdiffeq integrates the gradient of time even if nobody wants it, and its error takes part in the
@@ -153,6 +182,7 @@ Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const
   FW_CHECK(!time_gradients || ts.dim() == 1,
            "[solve] the adjoint has no gradients of times that differ between samples; take Gradient::Exact");
   BackwardProblem problem = {f, ts.detach(), backward_options(options), options.adjoint_norm, time_gradients};
+  if (ts.dim() == 2) check_times_per_sample(problem.options);
   Solution solution;
   {
     const RecordGradients off(false);

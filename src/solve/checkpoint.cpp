@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "fastweights/error.h"
 #include "tensor/autograd.h"
@@ -54,7 +56,7 @@ class Reversal {
   void run(State first, int64_t slots, std::map<int64_t, State> kept) {
     kept_ = std::move(kept);
     const auto steps = static_cast<int64_t>(plan_.steps.size());
-    reverse(0, steps, first, slots);
+    reverse({0, steps, first, slots});
     if (!grad_state_.empty()) add_to(grad_y0, grad_state_[0]);
     // the very first slope is a function of y0, too
     if (plan_.carries_slope && grad_state_.size() > 1) first_slope_backward(first);
@@ -76,30 +78,35 @@ class Reversal {
   State forward(const State& from, int64_t begin, int64_t end) {
     const RecordGradients off(false);
     State state = from;
-    std::vector<Piece> unused;
     for (int64_t n = begin; n < end; ++n) {
-      unused.clear();
-      state = replay_step(plan_, method_, f_, state, n, plan_span(plan_, n), plan_.ts, unused);
+      state = replay_step(plan_, method_, f_, state, n, plan_span(plan_, n), plan_.ts).state;
     }
     return state;
   }
 
-  void reverse(int64_t begin, int64_t end, const State& state, int64_t slots) {
-    const int64_t steps = end - begin;
-    if (steps <= 0) return;
-    if (steps == 1) return step_backward(begin, state);
-    if (slots == 0) {
-      for (int64_t n = end - 1; n >= begin; --n) step_backward(n, forward(state, begin, n));
-      return;
+  // a stretch of steps still to be reversed, the state before it, and how many more may be kept
+  struct Stretch {
+    int64_t begin, end;
+    State state;
+    int64_t slots;
+  };
+
+  void reverse(Stretch whole) {
+    std::vector<Stretch> waiting = {std::move(whole)};
+    while (!waiting.empty()) {
+      Stretch now = std::move(waiting.back());
+      waiting.pop_back();
+      // cut off left parts, which wait, until the right one is short
+      while (now.end - now.begin > 1 && now.slots > 0) {
+        const int64_t middle = now.begin + checkpoint_split(now.end - now.begin, now.slots);
+        const auto known = kept_.find(middle);
+        State right = known != kept_.end() ? known->second : forward(now.state, now.begin, middle);
+        kept_.erase(middle);
+        waiting.push_back({now.begin, middle, std::move(now.state), now.slots});
+        now = {middle, now.end, std::move(right), now.slots - 1};
+      }
+      for (int64_t n = now.end - 1; n >= now.begin; --n) step_backward(n, forward(now.state, now.begin, n));
     }
-    const int64_t middle = begin + checkpoint_split(steps, slots);
-    {
-      const auto known = kept_.find(middle);
-      const State right = known != kept_.end() ? known->second : forward(state, begin, middle);
-      kept_.erase(middle);
-      reverse(middle, end, right, slots - 1);
-    }
-    reverse(begin, middle, state, slots);
   }
 
   // back-propagation through one recorded step
@@ -120,8 +127,7 @@ class Reversal {
       span.t1 = Time(t1);
       inputs.insert(inputs.end(), {t0, t1, ts});
     }
-    std::vector<Piece> pieces;
-    const State next = replay_step(plan_, method_, f_, from, n, span, ts, pieces);
+    const auto [next, pieces] = replay_step(plan_, method_, f_, from, n, span, ts);
 
     std::vector<Tensor> outputs = tensors(next), grads = grad_state_;
     grads.resize(outputs.size());
@@ -215,7 +221,7 @@ Tensor checkpointed_outputs(const Plan& plan, const Method& method, const Field&
   const auto steps = static_cast<int64_t>(plan.steps.size());
   const Plan numbers = without_gradients(plan);
   State first = {y0.detach(), {}};
-  std::map<int64_t, State> kept;
+  auto kept = std::make_shared<std::map<int64_t, State>>();
   int64_t slots = 0;
   Tensor out = ys;
   {
@@ -229,8 +235,10 @@ Tensor checkpointed_outputs(const Plan& plan, const Method& method, const Field&
       std::vector<Piece> pieces = first_pieces(numbers, first.y);
       State state = first;
       for (int64_t n = 0; n < steps; ++n) {
-        if (std::binary_search(positions.begin(), positions.end(), n)) kept[n] = state;
-        state = replay_step(numbers, method, counted, state, n, plan_span(numbers, n), numbers.ts, pieces);
+        if (std::binary_search(positions.begin(), positions.end(), n)) (*kept)[n] = state;
+        Replayed step = replay_step(numbers, method, counted, state, n, plan_span(numbers, n), numbers.ts);
+        state = std::move(step.state);
+        std::move(step.pieces.begin(), step.pieces.end(), std::back_inserter(pieces));
       }
       out = assemble(pieces, plan.ts.size(0), first.y);
     }
@@ -244,7 +252,8 @@ Tensor checkpointed_outputs(const Plan& plan, const Method& method, const Field&
                             const std::vector<Tensor>& grads, const std::vector<Tensor>& saved_tensors) {
     std::vector<Tensor> parameters(saved_tensors.begin() + 1, saved_tensors.end());
     Reversal reversal(numbers, method, f, parameters, grads[0], times);
-    reversal.run(first, slots, kept);
+    // the states of the forward pass are used up; a second backward pass computes them again
+    reversal.run(first, slots, std::exchange(*kept, {}));
     std::vector<Tensor> result = {reversal.grad_y0, reversal.grad_grid, reversal.grad_ts};
     result.insert(result.end(), reversal.grad_parameters.begin(), reversal.grad_parameters.end());
     return result;

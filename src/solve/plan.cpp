@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "fastweights/error.h"
@@ -10,7 +11,7 @@ namespace fastweights {
 namespace {
 
 void check_step_count(double count, double size) {
-  FW_CHECK(count < 1e9, "[solve] a step size of ", size, " means ", count, " steps; take larger ones");
+  FW_CHECK(count <= 1e8, "[solve] a step size of ", size, " means ", count, " steps; take larger ones");
 }
 
 // torchdiffeq's grid: whole steps from t0, the last point moved to the end
@@ -23,26 +24,41 @@ Tensor regular_grid(const Tensor& ts, double size) {
   return at::cat({grid.slice(0, 0, points - 1), ts.slice(0, -1)}, 0);
 }
 
-// each sample's own grid: every interval between outputs cut into equal steps; shorter samples wait at their
-// end. `reached` receives the number of steps after which sample b is at output j, [T][B]
-Tensor per_sample_grid(const Tensor& ts, double size, std::vector<std::vector<int64_t>>& reached) {
+// steps after which sample b is at output j, [T][B]
+using Reached = std::vector<std::vector<int64_t>>;
+
+struct SampleGrids {
+  Tensor grid;  // [N + 1, B]
+  Reached reached;
+};
+
+// steps from each output to the next; with gradients even no time is a step, so that every time has its own
+Reached count_steps(const Tensor& ts, double size) {
   const int64_t outputs = ts.size(0), samples = ts.size(1);
   const Tensor values = ts.detach().contiguous();
   const double* t = values.data_ptr<double>();
-  reached.assign(outputs, std::vector<int64_t>(samples, 0));
-  int64_t longest = 0;
-  for (int64_t b = 0; b < samples; ++b) {
-    int64_t steps = 0;
-    for (int64_t j = 1; j < outputs; ++j) {
+  Reached reached(outputs, std::vector<int64_t>(samples, 0));
+  for (int64_t j = 1; j < outputs; ++j) {
+    for (int64_t b = 0; b < samples; ++b) {
       const double gap = t[j * samples + b] - t[(j - 1) * samples + b];
-      if (size > 0) check_step_count(gap / size, size);
-      if (gap > 0)
-        steps +=
-            size > 0 ? std::max<int64_t>(1, static_cast<int64_t>(std::ceil(gap / size * (1 - 1e-12)))) : 1;
-      reached[j][b] = steps;
+      int64_t steps = gap > 0 || ts.requires_grad() ? 1 : 0;
+      if (size > 0 && gap > 0) {
+        check_step_count(gap / size, size);
+        steps = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(gap / size * (1 - 1e-12))));
+      }
+      reached[j][b] = reached[j - 1][b] + steps;
     }
-    longest = std::max(longest, steps);
   }
+  return reached;
+}
+
+// each sample's own grid: every interval between outputs cut into equal steps; shorter samples wait at their
+// end
+SampleGrids sample_grids(const Tensor& ts, double size) {
+  const int64_t outputs = ts.size(0), samples = ts.size(1);
+  Reached reached = count_steps(ts, size);
+  const int64_t longest = samples > 0 ? *std::max_element(reached.back().begin(), reached.back().end()) : 0;
+  check_step_count(static_cast<double>(longest) * static_cast<double>(samples), size);
   // grid point n of sample b lies between its outputs left and left + 1, at this fraction of the way
   Tensor left = at::full({longest + 1, samples}, outputs - 1, at::kLong);
   Tensor fraction = at::zeros({longest + 1, samples}, at::kDouble);
@@ -58,13 +74,16 @@ Tensor per_sample_grid(const Tensor& ts, double size, std::vector<std::vector<in
   }
   const Tensor right = at::clamp_max(left + 1, outputs - 1);
   const Tensor from = ts.gather(0, left);
-  return from + fraction * (ts.gather(0, right) - from);
+  return {from + fraction * (ts.gather(0, right) - from), std::move(reached)};
 }
 
 Tensor rows_tensor(const std::vector<int64_t>& rows) { return at::tensor(rows, at::kLong); }
 
+// whether grid points are output times themselves
+enum class GridPoints { OutputTimes, Others };
+
 // outputs of a grid that all samples share
-void place_shared_outputs(Plan& plan, bool grid_is_ts) {
+void place_shared_outputs(Plan& plan, GridPoints points) {
   const Tensor grid = plan.grid.detach().contiguous(), ts = plan.ts.detach().contiguous();
   const double *g = grid.data_ptr<double>(), *t = ts.data_ptr<double>();
   const int64_t outputs = ts.size(0), steps = grid.size(0) - 1;
@@ -73,7 +92,7 @@ void place_shared_outputs(Plan& plan, bool grid_is_ts) {
     for (; j < outputs && g[n + 1] >= t[j]; ++j) {
       // with time gradients an output that only happens to meet a grid point still moves with its own time
       // and Hermite's form takes a slope at every output, which is how torchdiffeq counts evaluations
-      const bool tied = (grid_is_ts || j == outputs - 1 || !plan.tensor_times()) &&
+      const bool tied = (points == GridPoints::OutputTimes || j == outputs - 1 || !plan.tensor_times()) &&
                         plan.interpolation != OutputInterpolation::Cubic;
       plan.steps[n].outputs.push_back({.index = j, .rows = {}, .at_end = tied && t[j] == g[n + 1]});
     }
@@ -101,7 +120,7 @@ void place_sample_outputs(Plan& plan) {
   }
 }
 
-void place_reached_outputs(Plan& plan, const std::vector<std::vector<int64_t>>& reached) {
+void place_reached_outputs(Plan& plan, const Reached& reached) {
   for (size_t j = 0; j < reached.size(); ++j) {
     std::map<int64_t, std::vector<int64_t>> found;
     for (size_t b = 0; b < reached[j].size(); ++b)
@@ -124,6 +143,8 @@ void check_given_grid(const Tensor& grid, const Tensor& ts, int64_t samples) {
   const Tensor g = grid.detach(), t = ts.detach();
   FW_CHECK(at::equal(g[0], t[0]) && at::equal(g[-1], t[-1]),
            "[solve] given step times must begin at the first and end at the last output time");
+  FW_CHECK(!ts.requires_grad() || grid.requires_grad(),
+           "[solve] gradients of output times need given step times that are computed from them");
   const Tensor gaps = g.slice(0, 1) - g.slice(0, 0, -1);
   FW_CHECK(at::isfinite(g).all().item<bool>(), "[solve] given step times must be finite");
   if (grid.dim() == 1) {
@@ -144,31 +165,28 @@ Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options)
   Plan plan;
   plan.ts = ts;
   plan.interpolation = options.interpolation.value_or(OutputInterpolation::Linear);
-  const bool per_sample = ts.dim() == 2;
-  std::vector<std::vector<int64_t>> reached;
-  bool grid_is_ts = false;
-  StageEdges edges;
-  if (const GivenSteps* given = std::get_if<GivenSteps>(&options.steps)) {
+  const GivenSteps* given = std::get_if<GivenSteps>(&options.steps);
+  const double size = given ? 0 : std::get<FixedSteps>(options.steps).size;
+  const StageEdges edges = given ? given->edges : std::get<FixedSteps>(options.steps).edges;
+  plan.first_inside = plan.last_inside = edges == StageEdges::Inside;
+  if (given) {
     check_given_grid(given->times, ts, y0.dim() > 0 ? y0.size(0) : 1);
     plan.grid = given->times.contiguous();
-    edges = given->edges;
+  } else if (ts.dim() == 2) {
+    SampleGrids grids = sample_grids(ts, size);
+    plan.grid = grids.grid;
+    plan.steps.resize(plan.grid.size(0) - 1);
+    place_reached_outputs(plan, grids.reached);
+    return plan;
   } else {
-    const FixedSteps& fixed = std::get<FixedSteps>(options.steps);
-    edges = fixed.edges;
-    grid_is_ts = fixed.size == 0;
-    plan.grid = per_sample   ? per_sample_grid(ts, fixed.size, reached)
-                : grid_is_ts ? ts
-                             : regular_grid(ts, fixed.size);
+    plan.grid = size > 0 ? regular_grid(ts, size) : ts;
   }
-  plan.first_inside = plan.last_inside = edges == StageEdges::Inside;
   plan.steps.resize(plan.grid.size(0) - 1);
-  if (!per_sample) {
-    plan.first_outputs.push_back({.index = 0, .rows = {}, .at_end = true});
-    place_shared_outputs(plan, grid_is_ts);
-  } else if (!reached.empty()) {
-    place_reached_outputs(plan, reached);
-  } else {
+  if (ts.dim() == 2) {
     place_sample_outputs(plan);
+  } else {
+    plan.first_outputs.push_back({.index = 0, .rows = {}, .at_end = true});
+    place_shared_outputs(plan, given || size > 0 ? GridPoints::Others : GridPoints::OutputTimes);
   }
   return plan;
 }
@@ -187,11 +205,11 @@ Time output_time(const Tensor& ts, int64_t index, const Tensor& rows) {
   return ts.data_ptr<double>()[index];
 }
 
-State replay_step(const Plan& plan, const Method& method, Evaluator& f, const State& state, int64_t n,
-                  const Span& span, const Tensor& ts, std::vector<Piece>& pieces) {
-  State next;
-  StepResult result = take_step(method, f, state, span, next);
+Replayed replay_step(const Plan& plan, const Method& method, Evaluator& f, const State& state, int64_t n,
+                     const Span& span, const Tensor& ts) {
+  auto [result, next] = take_step(method, f, state, span);
   const PlannedStep& planned = plan.steps[n];
+  std::vector<Piece> pieces;
   for (const PlannedOutput& output : planned.outputs) {
     Tensor y = output.at_end ? select_rows(result.y1, output.rows)
                              : interpolate(plan.interpolation, method, f, state.y, result, span,
@@ -204,7 +222,7 @@ State replay_step(const Plan& plan, const Method& method, Evaluator& f, const St
     const bool all = !planned.restart_rows.defined();
     next.slopes = {all ? slope : at::where(mask_like(planned.restart_rows, slope), slope, next.slopes[0])};
   }
-  return next;
+  return {std::move(next), std::move(pieces)};
 }
 
 std::vector<Piece> first_pieces(const Plan& plan, const Tensor& y0) {
@@ -221,7 +239,9 @@ std::vector<Piece> replay(const Plan& plan, const Method& method, Evaluator& f, 
   const auto steps = static_cast<int64_t>(plan.steps.size());
   if (plan.carries_slope && steps > 0) state.slopes = {f(plan_span(plan, 0).t0, y0)};
   for (int64_t n = 0; n < steps; ++n) {
-    state = replay_step(plan, method, f, state, n, plan_span(plan, n), plan.ts, pieces);
+    Replayed step = replay_step(plan, method, f, state, n, plan_span(plan, n), plan.ts);
+    state = std::move(step.state);
+    std::move(step.pieces.begin(), step.pieces.end(), std::back_inserter(pieces));
   }
   return pieces;
 }

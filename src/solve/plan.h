@@ -54,9 +54,16 @@ Span plan_span(const Plan& plan, int64_t n);
 /// Output time `index` for the given samples.
 Time output_time(const Tensor& ts, int64_t index, const Tensor& rows);
 
-/// Does step n of the plan from `state`, adds its outputs to `pieces`, and returns the state behind it.
-State replay_step(const Plan& plan, const Method& method, Evaluator& f, const State& state, int64_t n,
-                  const Span& span, const Tensor& ts, std::vector<Piece>& pieces);
+/// What a step of a plan leaves: the state behind it, and its outputs.
+struct Replayed {
+  State state;
+  std::vector<Piece> pieces;
+};
+
+/// Does step n of the plan from `state`. Span and output times are the plan's, or copies of them to
+/// differentiate.
+Replayed replay_step(const Plan& plan, const Method& method, Evaluator& f, const State& state, int64_t n,
+                     const Span& span, const Tensor& ts);
 
 /// The whole plan from y0.
 std::vector<Piece> replay(const Plan& plan, const Method& method, Evaluator& f, const Tensor& y0);

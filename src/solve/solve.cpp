@@ -54,9 +54,12 @@ void check_adaptive(const AdaptiveSteps& steps, const Method& method) {
            steps.largest_step);
   FW_CHECK(steps.max_steps > 0, "[solve] max_steps must be positive, got ", steps.max_steps);
   const Tableau* tableau = std::get_if<Tableau>(&method);
-  FW_CHECK(
-      tableau && tableau->adaptive(), "[solve] ", tableau ? tableau->name : "an Adams method",
-      " has no error estimate; adaptive steps need bosh3, dopri5, tsit5, dopri8, fehlberg2 or adaptive_heun");
+  std::string possible;
+  for (const Tableau& known : all_tableaux()) {
+    if (known.adaptive()) possible += (possible.empty() ? "" : ", ") + known.name;
+  }
+  FW_CHECK(tableau && tableau->adaptive(), "[solve] ", tableau ? tableau->name : "an Adams method",
+           " has no error estimate; adaptive steps need one of ", possible);
   for (const Tensor& times : {steps.stop_times, steps.jump_times}) {
     FW_CHECK(
         !times.defined() || (times.scalar_type() == at::kDouble && (times.dim() == 1 || times.dim() == 2)),
@@ -64,7 +67,25 @@ void check_adaptive(const AdaptiveSteps& steps, const Method& method) {
   }
 }
 
+// a method is data, and data may be anybody's
+void check_tableau(const Tableau& t) {
+  const size_t stages = t.b.size();
+  FW_CHECK(stages >= 1 && t.c.size() == stages && t.a.size() == stages, "[solve] method ", t.name, " has ",
+           stages, " weights b, ", t.c.size(), " times c and ", t.a.size(), " rows a; they must be as many");
+  FW_CHECK(t.b_error.empty() || t.b_error.size() == stages, "[solve] method ", t.name, " has ",
+           t.b_error.size(), " weights of the error for ", stages, " stages");
+  FW_CHECK(t.mid.empty() || t.mid.size() == stages, "[solve] method ", t.name, " has ", t.mid.size(),
+           " weights of the middle for ", stages, " stages");
+  FW_CHECK(t.b_error.empty() || t.controller_order > 0, "[solve] method ", t.name,
+           " has no controller_order");
+  for (size_t i = 0; i < stages; ++i) {
+    FW_CHECK(t.a[i].size() == i, "[solve] method ", t.name, ": row ", i, " of a has ", t.a[i].size(),
+             " entries, not ", i);
+  }
+}
+
 void check_options(const SolveOptions& options, const Tensor& y0, const Tensor& ts) {
+  if (const Tableau* tableau = std::get_if<Tableau>(&options.method)) check_tableau(*tableau);
   if (const FixedSteps* fixed = std::get_if<FixedSteps>(&options.steps)) {
     FW_CHECK(fixed->size >= 0 && std::isfinite(fixed->size),
              "[solve] the step size must be positive, or 0 for one step per output interval, got ",
@@ -76,6 +97,9 @@ void check_options(const SolveOptions& options, const Tensor& y0, const Tensor& 
     const bool joint = adaptive->control == ErrorControl::Joint;
     FW_CHECK(!joint || ts.dim() == 1, "[solve] joint error control needs times that all samples share");
     FW_CHECK(joint || y0.dim() >= 1, "[solve] error control per sample needs y0 of [B, ...], got a scalar");
+    FW_CHECK(adaptive->first_step_gradient == FirstStepGradient::None ||
+                 (joint && options.gradient == Gradient::Exact),
+             "[solve] a gradient through the first step needs joint error control and Gradient::Exact");
     for (const Tensor& times : {adaptive->stop_times, adaptive->jump_times}) {
       if (!times.defined() || times.dim() == 1) continue;
       FW_CHECK(!joint && times.size(1) == y0.size(0),
@@ -93,6 +117,9 @@ void check_options(const SolveOptions& options, const Tensor& y0, const Tensor& 
              "[solve] Adams methods have max_order 4 to 12, got ", adams->max_order);
     FW_CHECK(adams->max_iterations > 0, "[solve] max_iterations must be positive, got ",
              adams->max_iterations);
+  }
+  for (size_t i = 0; i < options.parameters.size(); ++i) {
+    FW_CHECK(options.parameters[i].defined(), "[solve] parameter ", i, " is undefined");
   }
   FW_CHECK(options.memory_limit >= 0, "[solve] memory_limit must not be negative, got ",
            options.memory_limit);
@@ -124,13 +151,6 @@ Status check_finite(const Tensor& ys, const Tensor& ts) {
   return {Outcome::NotFinite, b, time.item<double>(), 0, size};
 }
 
-// whether anything that the solution depends on wants a gradient; what the field itself uses shows in its
-// slope
-bool wants_gradient(Evaluator& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options) {
-  if (y0.requires_grad() || ts.requires_grad() || needs_gradient(options.parameters)) return true;
-  return options.gradient == Gradient::Exact && f(Time(ts[0].detach()), y0).requires_grad();
-}
-
 Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options,
                         const ErrorNorm& norm) {
   const AdaptiveSteps& steps = std::get<AdaptiveSteps>(options.steps);
@@ -143,6 +163,9 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   // so steps are searched without recording and then done again
   const bool record_search =
       record && steps.control == ErrorControl::Joint && options.gradient == Gradient::Exact;
+  const bool wanted = y0.requires_grad() || ts.requires_grad() || needs_gradient(options.parameters);
+  // whether the field itself uses something that wants a gradient shows only in its slopes
+  if (record && !record_search && !wanted && options.gradient == Gradient::Exact) counted.watch_gradients();
   SearchResult search;
   {
     const RecordGradients mode(record_search);
@@ -154,7 +177,8 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   solution.steps = search.steps;
   solution.rejected = search.rejected;
   if (options.keep_step_log) solution.step_log = std::move(search.log);
-  if (record && !record_search && wants_gradient(counted, y0, ts, options)) {
+  counted.stop_watching();
+  if (record && !record_search && (wanted || counted.saw_gradient())) {
     Plan& plan = search.plan;
     if (ts.requires_grad()) {
       plan.grid = plan.grid + (ts[0] - ts[0].detach());
@@ -192,8 +216,8 @@ Solution fixed_solve(const Field& f, const Tensor& y0, const Tensor& ts, const S
 
 std::string Status::message() const {
   if (outcome == Outcome::Success) return "success";
-  const std::string where =
-      fastweights::message("sample ", sample, " at time ", time, " with a largest value of ", norm);
+  const std::string who = sample >= 0 ? fastweights::message("sample ", sample, " ") : "";
+  const std::string where = fastweights::message(who, "at time ", time, " with a largest value of ", norm);
   if (outcome == Outcome::NotFinite) {
     return "the solution stopped being finite: " + where + "; take smaller steps or look at the field there";
   }
@@ -228,6 +252,7 @@ Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOp
   FW_CHECK(y0.defined() && at::isFloatingType(y0.scalar_type()),
            "[solve] y0 must be a floating-point tensor");
   FW_CHECK(y0.numel() > 0, "[solve] y0 has no elements: ", y0.sizes());
+  check_times(ts, y0);
   if (options.gradient == Gradient::Adjoint && recording_gradients()) {
     return adjoint_solve(f, y0.contiguous(), ts, options);
   }

@@ -12,6 +12,10 @@ std::vector<double> scaled(std::vector<double> weights, const Time& dt) {
   return weights;
 }
 
+// where the first and the last stage of a step look at the field
+Time start_of(const Span& span) { return span.first_inside ? just_after(span.t0) : span.t0; }
+Time end_of(const Span& span) { return span.last_inside ? just_before(span.t1) : span.t1; }
+
 // slopes before the multistep formula takes over
 constexpr int kAdamsStart = 3;
 
@@ -33,7 +37,7 @@ Tensor adams_increment(const Adams& adams, Evaluator& f, const Tensor& y0, const
   const double newest = moulton.front();
   moulton.erase(moulton.begin());
   const Tensor known = advance({}, dt, history, moulton);
-  const Time end = span.last_inside ? just_before(span.t1) : span.t1;
+  const Time end = end_of(span);
   for (int i = 0; i < adams.max_iterations; ++i) {
     const Tensor before = dy;
     dy = advance(known, dt, {f(end, y0 + before)}, {newest});
@@ -44,21 +48,21 @@ Tensor adams_increment(const Adams& adams, Evaluator& f, const Tensor& y0, const
   return dy;
 }
 
-StepResult adams_step(const Adams& adams, Evaluator& f, const State& state, const Span& span, State& next) {
-  const Tensor slope = f(span.first_inside ? just_after(span.t0) : span.t0, state.y);
-  next.slopes = state.slopes;
-  next.slopes.insert(next.slopes.begin(), slope);
-  if (static_cast<int>(next.slopes.size()) > adams.max_order - 1) next.slopes.pop_back();
+TakenStep adams_step(const Adams& adams, Evaluator& f, const State& state, const Span& span) {
+  const Tensor slope = f(start_of(span), state.y);
+  std::vector<Tensor> history = state.slopes;
+  history.insert(history.begin(), slope);
+  if (static_cast<int>(history.size()) > adams.max_order - 1) history.pop_back();
   StepResult result;
-  if (static_cast<int>(next.slopes.size()) < kAdamsStart) {
+  if (static_cast<int>(history.size()) < kAdamsStart) {
     static const Tableau kStart = rk4();
     result.y1 = runge_kutta_step(kStart, f, state.y, slope, span).y1;
   } else {
-    result.y1 = state.y + adams_increment(adams, f, state.y, span, next.slopes);
+    result.y1 = state.y + adams_increment(adams, f, state.y, span, history);
   }
   result.slopes = {slope};
-  next.y = result.y1;
-  return result;
+  State next = {result.y1, std::move(history)};
+  return {std::move(result), std::move(next)};
 }
 
 Time times_of(const Time& t, const Tensor& rows) {
@@ -93,9 +97,22 @@ Tensor mask_like(const Tensor& mask, const Tensor& y) {
 
 Tensor Evaluator::operator()(const Time& t, const Tensor& y) {
   ++calls_;
-  Tensor slope = f_(t, y);
+  Tensor slope;
+  if (watching_) {
+    // recorded only to see whether there is something to record
+    const RecordGradients on(true);
+    slope = f_(t, y);
+    saw_gradient_ = saw_gradient_ || (slope.defined() && slope.requires_grad());
+    slope = slope.detach();
+  } else {
+    slope = f_(t, y);
+  }
   FW_CHECK(slope.defined() && slope.sizes() == y.sizes(), "[solve] f(t, y) must have the shape of y ",
            y.sizes(), ", got ", slope.defined() ? message(slope.sizes()) : "nothing");
+  FW_CHECK(slope.scalar_type() == y.scalar_type() && slope.device() == y.device(),
+           "[solve] f(t, y) must have the type and device of y, ", y.scalar_type(), " on ", y.device(),
+           ", got ", slope.scalar_type(), " on ", slope.device(),
+           "; t.like(y) gives times of the right type");
   return slope;
 }
 
@@ -114,8 +131,7 @@ StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& 
   const Time dt = span.dt();
   StepResult result;
   result.slopes.reserve(tableau.stages());
-  result.slopes.push_back(first_slope.defined() ? first_slope
-                                                : f(span.first_inside ? just_after(span.t0) : span.t0, y0));
+  result.slopes.push_back(first_slope.defined() ? first_slope : f(start_of(span), y0));
   StageSums sums(y0);
   const auto stage = [&](const std::vector<double>& weights) {
     return dt.has_tensor() ? advance(y0, dt, result.slopes, weights)
@@ -124,7 +140,7 @@ StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& 
   Tensor y = y0;
   for (int i = 1; i < tableau.stages(); ++i) {
     const double c = tableau.c[i];
-    const Time t = c == 1 ? (span.last_inside ? just_before(span.t1) : span.t1) : span.t0 + c * dt;
+    const Time t = c == 1 ? end_of(span) : span.t0 + c * dt;
     y = stage(tableau.a[i]);
     result.slopes.push_back(f(t, y));
   }
@@ -132,16 +148,15 @@ StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& 
   return result;
 }
 
-StepResult take_step(const Method& method, Evaluator& f, const State& state, const Span& span, State& next) {
-  if (const Adams* adams = std::get_if<Adams>(&method)) return adams_step(*adams, f, state, span, next);
+TakenStep take_step(const Method& method, Evaluator& f, const State& state, const Span& span) {
+  if (const Adams* adams = std::get_if<Adams>(&method)) return adams_step(*adams, f, state, span);
   const Tableau& tableau = std::get<Tableau>(method);
   StepResult result =
       runge_kutta_step(tableau, f, state.y, state.slopes.empty() ? Tensor() : state.slopes[0], span);
-  next.y = result.y1;
-  next.slopes.clear();
+  State next = {result.y1, {}};
   // with edges looked at from inside, the slope at the end belongs to this step alone
   if (tableau.reuses_last_slope() && !span.first_inside) next.slopes.push_back(result.slopes.back());
-  return result;
+  return {std::move(result), std::move(next)};
 }
 
 Tensor interpolate(OutputInterpolation kind, const Method& method, Evaluator& f, const Tensor& y0,
@@ -154,7 +169,7 @@ Tensor interpolate(OutputInterpolation kind, const Method& method, Evaluator& f,
     return quartic(std::get<Tableau>(method), y0, step, span.dt(), x, rows);
   const Tensor h = (t1 - t0).like(start);
   const Tensor rise = h * select_rows(step.slopes.front(), rows),
-               fall = h * select_rows(f(span.t1, step.y1), rows);
+               fall = h * select_rows(f(end_of(span), step.y1), rows);
   const Tensor rest = 1 - x;
   return (1 + 2 * x) * rest * rest * start + x * rest * rest * rise + x * x * (3 - 2 * x) * end +
          x * x * (x - 1) * fall;

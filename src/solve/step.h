@@ -15,9 +15,15 @@ class Evaluator {
   Tensor operator()(const Time& t, const Tensor& y);
   int64_t calls() const { return calls_; }
 
+  /// From now on slopes come detached, but whether autograd had something to record is remembered.
+  void watch_gradients() { watching_ = true; }
+  void stop_watching() { watching_ = false; }
+  bool saw_gradient() const { return saw_gradient_; }
+
  private:
   const Field& f_;
   int64_t calls_ = 0;
+  bool watching_ = false, saw_gradient_ = false;
 };
 
 /// From where to where, and from which side the edges are looked at.
@@ -54,8 +60,14 @@ Tensor advance(const Tensor& base, const Time& dt, const std::vector<Tensor>& sl
 StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& y0, const Tensor& first_slope,
                             const Span& span);
 
-/// One step of any method; `next` receives what the following step starts from.
-StepResult take_step(const Method& method, Evaluator& f, const State& state, const Span& span, State& next);
+/// A step, and what the following one starts from.
+struct TakenStep {
+  StepResult result;
+  State next;
+};
+
+/// One step of any method.
+TakenStep take_step(const Method& method, Evaluator& f, const State& state, const Span& span);
 
 /// The solution at time t inside a step. With `rows`, only for these samples (t then has one time per row).
 Tensor interpolate(OutputInterpolation kind, const Method& method, Evaluator& f, const Tensor& y0,

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
 
+#include <algorithm>
 #include <array>
 
 #include "fastweights/error.h"
@@ -32,6 +33,10 @@ struct CustomNode : Node {
     // the engine records here only if the caller asked for a graph of the gradient
     FW_CHECK(!at::GradMode::is_enabled(), "[", label,
              "] gradients of gradients are not available; compute the gradient without create_graph");
+    FW_CHECK(backward, "[", label, "] a second backward pass needs retain_graph in the first one");
+    const bool nothing =
+        std::none_of(grads.begin(), grads.end(), [](const Tensor& grad) { return grad.defined(); });
+    if (nothing) return variable_list(num_outputs());
     std::vector<Tensor> tensors;
     tensors.reserve(saved.size());
     for (const SavedVariable& variable : saved) tensors.push_back(variable.unpack());
@@ -76,7 +81,7 @@ Tensor weighted_sum_value(const Tensor& base, const Tensor* terms, const double*
     return type == at::kDouble ? weighted_sum_plain<double>(base, terms, weights, count)
                                : weighted_sum_plain<float>(base, terms, weights, count);
   }
-  Tensor sum = base;
+  Tensor sum = base.defined() ? base.clone() : base;
   for (size_t j = 0; j < count; ++j) {
     if (weights[j] == 0) continue;
     sum = sum.defined() ? at::add(sum, terms[j], weights[j]) : at::mul(terms[j], weights[j]);

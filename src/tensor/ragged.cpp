@@ -1,9 +1,11 @@
 #include "fastweights/ragged.h"
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
 #include "fastweights/error.h"
+#include "tensor/parallel.h"
 
 namespace fastweights {
 namespace {
@@ -23,7 +25,46 @@ void check_offsets(const Tensor& offsets, int64_t rows, const char* who) {
            o[samples]);
 }
 
+// one pass over all values: no early exit, so that the loop can run at the speed of memory
+struct Oddities {
+  std::atomic<bool> missing = false, infinite = false;
+};
+
+template <typename T>
+void look_for_oddities(const Tensor& values, Oddities& found) {
+  const T* v = values.data_ptr<T>();
+  parallel_for(values.numel(), 1 << 16, [&](int64_t begin, int64_t end) {
+    bool missing = false, infinite = false;
+    for (int64_t i = begin; i < end; ++i) {
+      missing |= v[i] != v[i];
+      infinite |= std::abs(v[i]) > std::numeric_limits<T>::max();
+    }
+    if (missing) found.missing = true;
+    if (infinite) found.infinite = true;
+  });
+}
+
 }  // namespace
+
+bool has_missing(const RaggedSeries& series, const char* who) {
+  const Tensor values = series.values.detach().contiguous();
+  Oddities found;
+  if (values.scalar_type() == at::kFloat) {
+    look_for_oddities<float>(values, found);
+  } else {
+    look_for_oddities<double>(values, found);
+  }
+  if (found.infinite) {
+    const Tensor first = at::nonzero(at::isinf(values))[0];
+    const int64_t row = first[0].item<int64_t>();
+    const int64_t* o = series.offsets.data_ptr<int64_t>();
+    int64_t b = 0;
+    while (o[b + 1] <= row) ++b;
+    FW_CHECK(false, "[", who, "] sample ", b, ": value ", row - o[b], " of channel ",
+             first[1].item<int64_t>(), " is infinite; values must be finite, or NaN where missing");
+  }
+  return found.missing;
+}
 
 RaggedSeries ragged(const std::vector<Tensor>& times, const std::vector<Tensor>& values) {
   FW_CHECK(times.size() == values.size(), "[ragged] got times for ", times.size(), " series and values for ",

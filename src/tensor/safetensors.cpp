@@ -144,6 +144,7 @@ void save_safetensors(const std::string& path, const NamedTensors& contents) {
   std::vector<std::pair<std::string, Tensor>> order;
   for (const auto& [name, tensor] : contents.tensors) {
     FW_CHECK(tensor.defined(), "[save_safetensors] '", name, "' is undefined");
+    FW_CHECK(tensor.layout() == at::kStrided, "[save_safetensors] '", name, "' is not a dense tensor");
     FW_CHECK(name != "__metadata__", "[save_safetensors] a tensor cannot be called __metadata__");
     order.emplace_back(name, tensor.detach().cpu().contiguous());
   }

@@ -148,10 +148,15 @@ class HeaderReader : public nlohmann::json_sax<json> {
     }
     const int64_t size = safetensors_type_size(entry_.type);
     if (size == 0) fail(where(), " has the type ", in_quotes(entry_.type), ", which cannot be read");
-    int64_t bytes = size;
+    // an extent of zero must not hide that the others overflow
+    int64_t bytes = size, without_zeros = size;
     for (int64_t extent : entry_.shape) {
-      if (__builtin_mul_overflow(bytes, extent, &bytes)) fail(where(), " has a shape whose size overflows");
+      bytes *= extent > 0 ? 1 : 0;
+      if (extent > 0 && __builtin_mul_overflow(without_zeros, extent, &without_zeros)) {
+        fail(where(), " has a shape whose size overflows");
+      }
     }
+    if (bytes > 0) bytes = without_zeros;
     if (entry_.end < entry_.begin) {
       fail(where(), " has data offsets that end (", entry_.end, ") before they begin (", entry_.begin, ")");
     }

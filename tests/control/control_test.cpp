@@ -6,6 +6,7 @@
 #include "fastweights/environment.h"
 #include "selftest/definitions.h"
 #include "support/support.h"
+#include "tensor/autograd.h"
 #include "tensor/parallel.h"
 
 #include <mutex>
@@ -95,7 +96,9 @@ TEST(Control, PathsRunThroughTheObservations) {
 
 TEST(Control, GradientsAgreeWithCentralDifferences) {
   const RaggedSeries batch = ragged_batch(0.4);
-  for (const auto& [name, options] : all_paths()) {
+  for (const auto& path : all_paths()) {
+    const std::string& name = path.first;
+    const ControlOptions& options = path.second;
     const Tensor query = random({4, 7}, 5) * 4;
     const Tensor weight = random({2, 4, 7, 3}, 6);
     const auto of_values = [&](const Tensor& values) {
@@ -151,7 +154,9 @@ TEST(Control, NeverObservedChannelsAreZeroOrRejected) {
   Tensor values = random({6, 2}, 8);
   values.select(1, 1).fill_(std::nan(""));
   const RaggedSeries series = shared_times(irregular_times(6, 9), values);
-  for (auto [name, options] : all_paths()) {
+  for (const auto& path : all_paths()) {
+    const std::string& name = path.first;
+    ControlOptions options = path.second;
     if (options.interpolation == Interpolation::Rectilinear) options.time_channel = 0;
     const Samples s = Control(series, options).sample(at::linspace(0, 3, 5, at::kDouble));
     EXPECT_EQ(s.value.select(2, 1).abs().max().item<double>(), 0) << name;
@@ -215,8 +220,36 @@ TEST(Control, BadInputIsNamed) {
   const Control control(shared_times(times, values));
   has(error_message([&] { control.sample(at::zeros({3, 1}, at::kDouble)); }), "times for 3 samples");
   has(error_message([&] { control.sample(at::zeros({1}, at::kFloat)); }), "float64");
+  has(error_message([&] { control.at(Time(at::zeros({2}, at::kDouble))); }),
+      "times for 2 samples, there are 1");
   has(error_message([&] { ragged({times}, {values, values}); }), "times for 1 series and values for 2");
   has(error_message([&] { ragged({times, times}, {values, random({3, 3}, 1)}); }), "sample 1 has 3 channels");
+}
+
+TEST(Control, KeepsWhatItWasGiven) {
+  RaggedSeries batch = ragged_batch(0.2);
+  const Control control(batch);
+  const Tensor before = control.sample(at::ones({1}, at::kDouble)).value;
+  batch.times.sub_(5);
+  batch.offsets.add_(1000);
+  EXPECT_TRUE(at::equal(control.sample(at::ones({1}, at::kDouble)).value, before));
+}
+
+TEST(Control, ChangesInPlaceBeforeBackwardAreRefused) {
+  const Tensor values = random({5, 1}, 1).set_requires_grad(true);
+  const Tensor value =
+      Control(shared_times(irregular_times(5, 2), values)).sample(at::ones({2}, at::kDouble)).value;
+  {
+    const RecordGradients off(false);
+    values.mul_(3);
+  }
+  EXPECT_THROW(value.sum().backward(), std::exception);
+}
+
+TEST(Control, FillingLeavesObservationsAlone) {
+  const Tensor values = at::tensor({1e8, std::nan(""), 1.0, 5.0}, at::kDouble).to(at::kFloat).reshape({4, 1});
+  const Tensor filled = fill_missing(shared_times(at::arange(4, at::kDouble), values)).values;
+  EXPECT_EQ(filled[2].item<float>(), 1.0f);
 }
 
 TEST(Control, GradientsOfGradientsAreRefused) {

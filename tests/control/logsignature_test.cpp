@@ -146,6 +146,20 @@ TEST(LogSignatureWindows, OfAnyDurationCoverThePath) {
   }
 }
 
+// regular grids: rounding in the number of windows must not make an empty one
+TEST(LogSignatureWindows, OfADurationAreNeverEmpty) {
+  for (int64_t points : {4, 8, 31, 97}) {
+    for (const double spacing : {0.1, 0.3, 0.7}) {
+      const RaggedSeries series =
+          shared_times(0.1 + at::arange(points, at::kDouble) * spacing, random({points, 1}, 1));
+      const WindowedLogSignature windows =
+          logsignature_windows(series, DurationWindows{spacing}, {.depth = 1});
+      EXPECT_EQ(windows.values.size(0), points - 1);
+      EXPECT_GT((windows.end - windows.begin).min().item<double>(), 0.5 * spacing);
+    }
+  }
+}
+
 TEST(LogSignatureWindows, GradientsReachSharedPointsAndInsertedBorders) {
   const RaggedSeries series = ragged_batch(2);
   for (const Windows& windows : {Windows(PointWindows{3, WindowTail::Keep}), Windows(DurationWindows{0.7})}) {
@@ -190,6 +204,14 @@ TEST(LogSignature, BadInputIsNamed) {
   };
   has(error_message([&] { logsignature(series, {.depth = 0}); }), "depth must be 1 to 5, got 0");
   has(error_message([&] { logsignature(series, {.depth = 6}); }), "depth must be 1 to 5, got 6");
+  has(error_message([&] { lyndon_words(0, 2); }), "at least one letter");
+  EXPECT_EQ(logsignature_windows(series, PointWindows{INT64_MAX, WindowTail::Keep}).values.size(0), 3);
+  Tensor infinite = series.values.clone();
+  infinite[7][1] = INFINITY;
+  has(error_message([&] {
+        logsignature({infinite, series.times, series.offsets});
+      }),
+      "sample 1: value 1 of channel 1 is infinite");
   has(error_message([&] { logsignature_windows(series, PointWindows{0}); }), "at least one increment, got 0");
   has(error_message([&] { logsignature_windows(series, DurationWindows{0}); }), "must be positive, got 0");
   has(error_message([&] { logsignature_windows(series, DurationWindows{-1}); }), "must be positive, got -1");

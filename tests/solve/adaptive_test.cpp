@@ -102,6 +102,77 @@ TEST(Adaptive, JumpTimesMayDifferBetweenSamples) {
   EXPECT_EQ(s.rejected, 0);
 }
 
+// a jump that is a stop, comes twice, or is met by a step by chance is still a jump
+TEST(Adaptive, EveryJumpIsSeen) {
+  const Field field = [](const Time& t, const Tensor& y) {
+    const Tensor time = t.like(y);
+    return (time < 0.5).to(y.scalar_type()) * 3 - 2 + (time >= 1.5).to(y.scalar_type()) + 0 * y;
+  };
+  const Tensor y0 = at::zeros({1, 1}, at::kDouble), ts = at::tensor({0.0, 2.0}, at::kDouble);
+  const Tensor jumps = at::tensor({1.5, 0.5, 0.5}, at::kDouble);
+  for (const auto control : {ErrorControl::PerSample, ErrorControl::Joint}) {
+    for (const Tensor& stops :
+         {Tensor(), at::tensor({0.5}, at::kDouble), at::tensor({2.0, 0.5, 0.0, 1.5}, at::kDouble)}) {
+      for (const double first : {0.0, 0.5, 5.0}) {
+        AdaptiveSteps steps = {
+            .rtol = 1e-3, .atol = 1e-3, .control = control, .first_step = first, .stop_times = stops};
+        steps.jump_times = jumps;
+        const Solution s = solve(field, y0, ts, {.method = dopri5(), .steps = steps});
+        EXPECT_NEAR(s.ys[1].item<double>(), 0.5 - 2 - 0.5, 1e-12) << first;
+        EXPECT_EQ(s.rejected, 0);
+      }
+    }
+  }
+}
+
+TEST(Adaptive, CubicOutputsLookAtJumpsFromTheirOwnSide) {
+  const Field field = [](const Time& t, const Tensor& y) {
+    return (t.like(y) < 0.5).to(y.scalar_type()) + 0 * y;
+  };
+  const Tensor y0 = at::zeros({1, 1}, at::kDouble), ts = at::tensor({0.0, 0.3, 1.0}, at::kDouble);
+  AdaptiveSteps steps = {.rtol = 1e-3, .atol = 1e-3, .first_step = 0.7};
+  steps.jump_times = at::tensor({0.5}, at::kDouble);
+  const Steps given = GivenSteps{at::tensor({0.0, 0.5, 1.0}, at::kDouble), StageEdges::Inside};
+  for (const Steps& s : {Steps(steps), given}) {
+    const SolveOptions options = {
+        .method = dopri5(), .steps = s, .interpolation = OutputInterpolation::Cubic};
+    EXPECT_NEAR(solve(field, y0, ts, options).ys[1].item<double>(), 0.3, 1e-12);
+  }
+}
+
+TEST(AdaptivePerSample, AFailingSampleDoesNotStopTheOthers) {
+  // the second sample runs into a pole at t = 1
+  const Tensor second = at::tensor({0.0, 1.0}, at::kDouble).unsqueeze(1);
+  const Field field = [&](const Time& t, const Tensor& y) {
+    return (1 - second) * (3 * t.like(y)).cos() + second * y * y;
+  };
+  const Tensor y0 = at::ones({2, 1}, at::kDouble), ts = at::tensor({0.0, 0.5, 4.0}, at::kDouble);
+  const SolveOptions options = {.method = dopri5(),
+                                .steps = AdaptiveSteps{.rtol = 1e-8, .atol = 1e-10, .stop_times = ts}};
+  const Solution s = solve(field, y0, ts, options);
+  EXPECT_FALSE(s.status);
+  EXPECT_EQ(s.status.sample, 1);
+  EXPECT_NEAR(s.ys[1][1].item<double>(), 2, 1e-6);
+  EXPECT_TRUE(std::isnan(s.ys[2][1].item<double>()));
+  EXPECT_NEAR(s.ys[2][0].item<double>(), 1 + std::sin(12.0) / 3, 1e-7);
+}
+
+TEST(Adaptive, WhatIsNotANumberEndsAtOnce) {
+  const Tensor ts = at::tensor({0.0, 1.0}, at::kDouble);
+  const Field bad = [](const Time& t, const Tensor& y) {
+    return y * (t.like(y) > 0.2).to(y.scalar_type()).log().neg();
+  };
+  for (const double smallest : {0.0, 0.01}) {
+    const Solution s = solve(bad, at::ones({1, 1}, at::kDouble), ts,
+                             {.method = dopri5(), .steps = AdaptiveSteps{.smallest_step = smallest}});
+    EXPECT_EQ(s.status.outcome, Outcome::NotFinite);
+    EXPECT_LT(s.evaluations, 1000);
+  }
+  const Tensor nan = at::full({1, 1}, std::nan(""), at::kDouble);
+  EXPECT_EQ(solve(decay, nan, ts, {.method = dopri5(), .steps = AdaptiveSteps{}}).status.outcome,
+            Outcome::NotFinite);
+}
+
 TEST(Adaptive, OutcomesNameSampleTimeAndNorm) {
   // y' = y^2 has a pole at t = 1 / y0
   const Field pole = [](const Time&, const Tensor& y) { return y * y; };
@@ -192,7 +263,8 @@ TEST(Solve, EveryDeviceGivesTheSameResult) {
     for (const Steps& steps : {Steps(FixedSteps{0.003}), Steps(jumping)}) {
       for (const Tensor& ts : {kOutputs, own}) {
         for (const auto mode : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
-          const SolveOptions options = {.method = dopri5(), .steps = steps, .gradient = mode};
+          SolveOptions options = {.method = dopri5(), .steps = steps, .gradient = mode};
+          if (mode == Gradient::Adjoint) options.adjoint_steps = FixedSteps{0.01};
           const auto loss = [&](const Tensor& y) { return solve(decay, y, ts, options).ys.pow(2).sum(); };
           const Tensor expected = testing::autograd_gradient(loss, y0);
           EXPECT_LT(relative_error(testing::autograd_gradient(loss, y0.to(device)).cpu(), expected), 1e-9);
@@ -244,6 +316,21 @@ TEST(Solve, BadInputIsNamed) {
       "joint error control needs times that all samples share");
   has(said({.method = dopri5(), .steps = AdaptiveSteps{.max_steps = 0}}, ts), "max_steps must be positive");
   has(said({.memory_limit = -1}, ts), "memory_limit");
+  Tableau short_of_weights = rk4();
+  short_of_weights.b = {0.5, 0.5};
+  has(said({.method = short_of_weights}, ts), "they must be as many");
+  Tableau short_row = rk4();
+  short_row.a[2] = {1};
+  has(said({.method = short_row}, ts), "row 2 of a has 1 entries, not 2");
+  has(said({.parameters = {Tensor()}}, ts), "parameter 0 is undefined");
+  has(said({.gradient = Gradient::Adjoint}, Tensor()), "ts must be");
+  AdaptiveSteps through = {.first_step_gradient = FirstStepGradient::Through};
+  has(said({.method = dopri5(), .steps = through}, ts), "needs joint error control");
+  const Field other_type = [](const Time&, const Tensor& y) { return y.to(at::kFloat); };
+  has(testing::error_message([&] { solve(other_type, y0, ts); }),
+      "must have the type and device of y, Double");
+  const Tensor moving = ts.clone().set_requires_grad(true);
+  has(said({.steps = GivenSteps{ts}}, moving), "computed from them");
   const Field wrong = [](const Time&, const Tensor& y) { return y.sum(); };
   has(testing::error_message([&] { solve(wrong, y0, ts); }), "must have the shape of y");
   has(testing::error_message([&] { solve(Field(), y0, ts); }), "the field is empty");

@@ -4,7 +4,6 @@
 #include "solve/checkpoint.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
-#include "tensor/stage_sums.h"
 
 namespace fastweights {
 namespace {
@@ -196,87 +195,81 @@ TEST(Gradient, TimesPerSampleHaveExactGradients) {
   }
 }
 
+// two outputs at one time are still two times
+TEST(Gradient, RepeatedTimesKeepTheirOwnGradients) {
+  const Tensor ts = at::tensor({0.0, 1.0, 1.0, 2.0}, at::kDouble).reshape({4, 1}).set_requires_grad(true);
+  const Field decay = [](const Time&, const Tensor& y) { return -y; };
+  const double slope = -std::exp(-1.0);
+  for (const int64_t which : {1, 2}) {
+    const Tensor y = solve(decay, at::ones({1, 1}, at::kDouble), ts, {.steps = FixedSteps{0.05}}).ys[which];
+    const Tensor grad = vector_jacobian({y}, {ts}, {at::ones_like(y)})[0];
+    EXPECT_NEAR(grad[which].item<double>(), slope, 1e-6);
+    EXPECT_NEAR(grad[3 - which].item<double>(), 0, 1e-6);
+  }
+}
+
+// what the field uses may show only later in the solve
+TEST(Gradient, AdaptiveStepsSeeParametersThatComeIntoPlayLate) {
+  const Tensor w = at::full({1}, -0.5, at::kDouble).set_requires_grad(true);
+  const Field field = [&](const Time& t, const Tensor& y) {
+    return t.like(y).min().item<double>() < 0.5 ? -y : w * y;
+  };
+  AdaptiveSteps steps = {.rtol = 1e-8, .atol = 1e-10};
+  steps.jump_times = at::tensor({0.5}, at::kDouble);
+  const Tensor ts = at::tensor({0.0, 2.0}, at::kDouble);
+  const Tensor y =
+      solve(field, at::ones({1, 1}, at::kDouble), ts, {.method = dopri5(), .steps = steps}).ys[1];
+  ASSERT_TRUE(y.requires_grad());
+  EXPECT_NEAR(vector_jacobian({y}, {w}, {at::ones_like(y)})[0].item<double>(), 1.5 * std::exp(-0.5 - 0.75),
+              1e-5);
+}
+
+TEST(Gradient, OfManyStepsWithRoomForAllDoesNotOverflowTheStack) {
+  const Field decay = [](const Time&, const Tensor& y) { return -y; };
+  const Tensor y0 = at::ones({1, 1}, at::kDouble).set_requires_grad(true),
+               ts = at::tensor({0.0, 1.0}, at::kDouble);
+  const SolveOptions options = {.method = euler(),
+                                .steps = FixedSteps{1e-5},
+                                .gradient = Gradient::Checkpointed,
+                                .memory_limit = 1 << 30};
+  const Tensor y = solve(decay, y0, ts, options).ys[1];
+  EXPECT_NEAR(vector_jacobian({y}, {y0}, {at::ones_like(y)})[0].item<double>(), std::exp(-1.0), 1e-5);
+}
+
+TEST(Gradient, ASecondPassWithoutRetainedGraphIsExplained) {
+  const Problem p;
+  for (const auto mode : {Gradient::Checkpointed, Gradient::Adjoint}) {
+    const Tensor y0 = p.y0.clone().set_requires_grad(true);
+    const Tensor loss = solve(Problem::field(p.w), y0, p.ts, {.gradient = mode}).ys.sum();
+    loss.backward({}, /*retain_graph=*/true);
+    const Tensor once = y0.grad().clone();
+    loss.backward();
+    EXPECT_LT(relative_error(y0.grad(), 2 * once), 1e-14);
+  }
+}
+
+TEST(Gradient, AdjointWithTimesPerSampleRefusesWhatItCannotDo) {
+  const Problem p;
+  AdaptiveSteps jumping;
+  jumping.jump_times = at::tensor({0.5}, at::kDouble);
+  SolveOptions options = {.method = dopri5(), .steps = jumping, .gradient = Gradient::Adjoint};
+  EXPECT_NE(testing::error_message([&] { gradients(p, own_times(), options); }).find("no stop or jump times"),
+            std::string::npos);
+  // shared times with jumps for each sample are fine
+  AdaptiveSteps each = {.rtol = 1e-8, .atol = 1e-10};
+  each.jump_times = at::tensor({0.5, 0.6, 0.7}, at::kDouble).reshape({1, 3});
+  options.steps = each;
+  const std::vector<Tensor> adjoint = gradients(p, p.ts, options);
+  options.gradient = Gradient::Exact;
+  EXPECT_LT(relative_error(adjoint[0], gradients(p, p.ts, options)[0]), 1e-5);
+}
+
 TEST(Gradient, BackwardTimeToo) {
   const Problem p;
   const Tensor falling = p.ts.flip(0).contiguous();
   const auto of_w = [&](const Tensor& x) { return p.loss(x, p.y0, falling, {.steps = FixedSteps{0.1}}); };
   EXPECT_LT(relative_error(testing::autograd_gradient(of_w, p.w), testing::central_difference(of_w, p.w)),
             1e-7);
-}
-
-// the sums of a step against plain additions: three stages whose slopes are given
-struct StageProblem {
-  Tensor base = random({2, 3}, 11).set_requires_grad(true);
-  std::vector<Tensor> inputs = {random({2, 3}, 12).set_requires_grad(true),
-                                random({2, 3}, 13).set_requires_grad(true)};
-
-  // y2 = y + 0.5 k1, y3 = y - k1 + 2 k2, y4 = y + k1/6 + k3/3 with k1 = u, k2 = y2^2 or v, k3 = y3 v
-  template <typename Sums>
-  std::vector<Tensor> run(Sums&& sums, bool second_ignores_its_state) const {
-    std::vector<Tensor> slopes = {inputs[0] * 1.0};
-    const Tensor y2 = sums(slopes, std::vector<double>{0.5});
-    slopes.push_back(second_ignores_its_state ? inputs[1].sin() : y2.pow(2));
-    const Tensor y3 = sums(slopes, std::vector<double>{-1, 2});
-    slopes.push_back(y3 * inputs[1]);
-    return {sums(slopes, std::vector<double>{1.0 / 6, 0, 1.0 / 3}), y3};
-  }
-  std::vector<Tensor> fused(bool ignores) const {
-    StageSums sums(base);
-    return run([&](const auto& slopes, const auto& weights) { return sums.next(slopes, weights); }, ignores);
-  }
-  std::vector<Tensor> plain(bool ignores) const {
-    const auto add = [&](const std::vector<Tensor>& slopes, const std::vector<double>& weights) {
-      Tensor sum = base;
-      for (size_t j = 0; j < slopes.size(); ++j) sum = sum + weights[j] * slopes[j];
-      return sum;
-    };
-    return run(add, ignores);
-  }
-};
-
-TEST(StageSums, GradientsAreThoseOfPlainAdditions) {
-  const StageProblem p;
-  for (const bool ignores : {false, true}) {
-    for (const size_t which : {0, 1}) {
-      const Tensor fused = p.fused(ignores)[which], plain = p.plain(ignores)[which];
-      EXPECT_LT(relative_error(fused, plain), 1e-15);
-      const Tensor weight = random({2, 3}, 14);
-      const std::vector<Tensor> all = {p.base, p.inputs[0], p.inputs[1]};
-      const std::vector<Tensor> got = vector_jacobian({fused}, all, {weight}),
-                                expected = vector_jacobian({plain}, all, {weight});
-      for (size_t i = 0; i < all.size(); ++i)
-        EXPECT_LT(relative_error(got[i], expected[i]), 1e-14) << ignores << which << i;
-    }
-  }
-}
-
-// a pass that wants only some gradients must not leave anything behind for the next one
-TEST(StageSums, PassesOverOneGraphDoNotMix) {
-  const StageProblem p;
-  const std::vector<Tensor> out = p.fused(false), plain = p.plain(false);
-  const auto backward = [](const Tensor& y, const Tensor& x) {
-    x.mutable_grad() = Tensor();
-    y.sum().backward({}, /*retain_graph=*/true, /*create_graph=*/false, at::TensorList({x}));
-    return x.grad().defined() ? x.grad().clone() : at::zeros_like(x);
-  };
-  for (const Tensor& x : {p.inputs[1], p.base, p.inputs[0], p.inputs[1]}) {
-    for (const size_t which : {0, 1, 0}) {
-      EXPECT_LT(relative_error(backward(out[which], x), backward(plain[which], x)), 1e-14);
-    }
-  }
-}
-
-TEST(StageSums, GradientsOfGradientsWork) {
-  const StageProblem p;
-  const auto twice = [&](const Tensor& y) {
-    p.base.mutable_grad() = Tensor();
-    y.pow(2).sum().backward({}, /*retain_graph=*/true, /*create_graph=*/true, at::TensorList({p.base}));
-    const Tensor first = p.base.grad();
-    // a gradient with a graph of its own would keep itself alive
-    p.base.mutable_grad() = Tensor();
-    return vector_jacobian({first}, {p.inputs[0]}, {random({2, 3}, 15)})[0];
-  };
-  EXPECT_LT(relative_error(twice(p.fused(false)[0]), twice(p.plain(false)[0])), 1e-13);
 }
 
 TEST(Checkpoints, ScheduleStaysWithinItsSlotsAndVisitsEveryStep) {

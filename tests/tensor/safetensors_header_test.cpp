@@ -64,6 +64,8 @@ INSTANTIATE_TEST_SUITE_P(
         Hostile{"offsets too short", "{" + entry("a", "F32", "[3]", "[0,8]") + "}", 8, "needs 12 bytes"},
         Hostile{"shape overflows",
                 "{" + entry("a", "F64", "[4294967296,4294967296,4294967296]", "[0,8]") + "}", 8, "overflows"},
+        Hostile{"zero hides an overflow", "{" + entry("a", "F64", "[0,4611686018427387904,4]", "[0,0]") + "}",
+                0, "overflows"},
         Hostile{"huge number", "{" + entry("a", "F64", "[18446744073709551615]", "[0,8]") + "}", 8,
                 "too large"},
         Hostile{"number beyond 64 bits", "{" + entry("a", "F64", "[99999999999999999999999]", "[0,8]") + "}",
