@@ -24,6 +24,15 @@ CountedField mlp_field(GoldenFile& file) {
   return result;
 }
 
+double noise_of_solutions(const Method& method) {
+  const Tableau* tableau = std::get_if<Tableau>(&method);
+  return tableau && tableau->adaptive() && tableau->order >= 8 ? 8e-7 : kRounding;
+}
+
+double noise_of_gradients(const Method& method) {
+  return noise_of_solutions(method) > kRounding ? 8e-6 : kRounding;
+}
+
 Method torchdiffeq_method(const std::string& name, const GoldenFile& file) {
   Method result = method(name == "tsit5" ? "tsit5_torchdiffeq" : name);
   if (Adams* adams = std::get_if<Adams>(&result)) {

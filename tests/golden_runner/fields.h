@@ -17,6 +17,12 @@ struct CountedField {
 /// f(t, y) = W2 tanh(W1 [y, t] + b1) + b2
 CountedField mlp_field(GoldenFile& file);
 
+/// How far two correct programs may be apart with this method: rounding, but for order 8 with adaptive steps.
+/// Its error estimate is near rounding level, so step sizes are noisy: golden/README.md has 8e-8 between two
+/// versions of torchdiffeq for solutions, the files themselves 8e-7 for gradients. Ten times that.
+double noise_of_solutions(const Method& method);
+double noise_of_gradients(const Method& method);
+
 /// The method of a torchdiffeq name: its tsit5 advances the solution of order 4.
 Method torchdiffeq_method(const std::string& name, const GoldenFile& file);
 

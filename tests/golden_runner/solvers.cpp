@@ -158,7 +158,7 @@ void check_solvers(GoldenFile& file) {
   CountedField field = system_field(file);
   const Tensor y0 = file.tensor("in.y0"), ts = file.tensor("in.t");
   const Method method = torchdiffeq_method(file.text("method"), file);
-  const double tolerance = std::max(kRounding, 10 * version_difference(file));
+  const double tolerance = std::max(noise_of_solutions(method), 10 * version_difference(file));
   for (const auto& [name, variant] : parse_variants(file, method)) {
     if (!file.has(name + ".y")) continue;  // described, but too slow for this method
     const Tensor times = variant.reversed ? ts.flip(0) : ts;
