@@ -1,5 +1,6 @@
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <string>
 
 #include "commands.h"
@@ -7,6 +8,17 @@
 
 namespace fastweights::cli {
 namespace {
+
+// CLI11 itself would only say that a command is required
+void check_command(const CLI::App& program, const std::string& word) {
+  if (word.empty() || word[0] == '-') return;
+  std::string known;
+  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == word) return;
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  }
+  throw std::invalid_argument("there is no command '" + word + "'; there are " + known);
+}
 
 int run(int argc, char** argv) {
   CLI::App program(
@@ -34,6 +46,7 @@ int run(int argc, char** argv) {
         program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal).c_str(),
         stdout);
   });
+  if (argc > 1) check_command(program, argv[1]);
   CLI11_PARSE(program, argc, argv);
   return session.exit_status;
 }

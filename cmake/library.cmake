@@ -31,6 +31,7 @@ add_library(fastweights
   src/solve/plan.cpp
   src/solve/solve.cpp
   src/solve/step.cpp
+  src/solve/step_group.cpp
   src/tensor/autograd.cpp
   src/tensor/large.cpp
   src/tensor/parallel.cpp

@@ -66,8 +66,10 @@ enum class FirstStepGradient { None, Through };
 
 /// Step sizes from the error estimate of the method, by torchdiffeq's controller. Steps do not end at output
 /// times, and the error of the interpolation between them is not controlled: with stop_times = ts outputs are
-/// as good as the steps. Per sample, one that fails keeps what it has reached and the others go on; the
-/// status is that of the first failure.
+/// as good as the steps.
+/// Per sample, one that fails keeps what it has reached and the others go on; the status is that of the first
+/// failure. Look at it before a backward pass: the adjoint refuses a batch with failed samples, and a sample
+/// that is not finite at its very start makes the gradients of shared parameters not finite, too.
 struct AdaptiveSteps {
   double rtol = 1e-7, atol = 1e-9;
   ErrorControl control = ErrorControl::PerSample;
@@ -75,8 +77,9 @@ struct AdaptiveSteps {
   double smallest_step = 0;
   double largest_step = std::numeric_limits<double>::infinity();
   int64_t max_steps = 1'000'000;  ///< tried steps, accepted or not
-  Tensor stop_times = {};         ///< steps end here: [J] for all samples or [J, B] for each, in any order
-  Tensor jump_times = {};         ///< steps end here, and the field may jump: likewise
+  Tensor stop_times =
+      {};  ///< steps end here: [J] for all samples or [J, B] for each, in any order, NaN to fill up
+  Tensor jump_times = {};  ///< steps end here, and the field may jump: likewise
   FirstStepGradient first_step_gradient = FirstStepGradient::None;
 };
 
@@ -101,8 +104,9 @@ struct SolveOptions {
       {};  ///< default: linear for fixed, quartic for adaptive steps
 
   Gradient gradient = Gradient::Exact;
-  /// What f depends on besides t and y. Checkpointed and Adjoint give gradients to these, y0 and ts only.
-  /// None may be computed from another one, or its gradient is counted twice.
+  /// The tensors that f uses directly, besides t and y. Checkpointed and Adjoint give gradients to these, y0
+  /// and ts only. None may be computed from another one, or its gradient is counted twice; of a Control that
+  /// was made outside f, the tensor that f uses is its coefficients().
   std::vector<Tensor> parameters = {};
   /// Checkpointed: bytes for kept states (one step's own recording comes on top); 0 keeps about 2 sqrt(steps)
   /// states.

@@ -222,14 +222,13 @@ WindowRows point_windows(const RaggedSeries& series, const PointWindows& windows
   return rows;
 }
 
-// borders t0, t0 + duration, ..., and the last time
+// where windows begin: t0, t0 + duration, ...
 std::vector<double> window_borders(const double* times, int64_t length, double duration) {
   const double span = times[length - 1] - times[0];
   // a remainder that is rounding alone is no window
   const auto pieces = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(span / duration - 1e-9)));
   std::vector<double> borders;
   for (int64_t i = 0; i < pieces; ++i) borders.push_back(times[0] + static_cast<double>(i) * duration);
-  borders.push_back(times[length - 1]);
   return borders;
 }
 
@@ -249,8 +248,9 @@ WindowRows duration_windows(const RaggedSeries& series, const DurationWindows& w
              windows.duration);
     const std::vector<double> borders = window_borders(t + o[b], length, windows.duration);
     // a border that differs from an observation by rounding alone is that observation
+    const double span = t[o[b + 1] - 1] - t[o[b]], rounding = 1e-9 * std::min(windows.duration, span);
     const auto same = [&](double border, int64_t i) {
-      return i < length && std::abs(border - t[o[b] + i]) <= 1e-9 * windows.duration;
+      return i < length && std::abs(border - t[o[b] + i]) <= rounding;
     };
     std::vector<int64_t> border_rows;
     int64_t i = 0;
@@ -259,7 +259,9 @@ WindowRows duration_windows(const RaggedSeries& series, const DurationWindows& w
       border_rows.push_back(static_cast<int64_t>(merged.size()));
       if (!same(border, i)) merged.push_back(border);
     }
+    // the last window ends with the series
     while (i < length) merged.push_back(t[o[b] + i++]);
+    border_rows.push_back(static_cast<int64_t>(merged.size()) - 1);
     merged_offsets.push_back(static_cast<int64_t>(merged.size()));
     for (size_t w = 0; w + 1 < border_rows.size(); ++w) {
       rows.first.push_back(border_rows[w]);

@@ -296,24 +296,24 @@ void path_sample_backward(const Pieces<T>& pieces, const double* times, int64_t 
   int64_t i = 0;
   for (int64_t q = 0; q < count; ++q) {
     i = find_piece(pieces.knots, times[q], i);
-    const auto s = static_cast<T>(times[q] - pieces.knots.times[i]);
+    const double s = times[q] - pieces.knots.times[i];
     const T* k = pieces.coefficients + i * pieces.terms * channels;
     T* g = grad_coefficients ? grad_coefficients + i * pieces.terms * channels : nullptr;
     double grad_time = 0;
     for (int64_t c = 0; c < channels; ++c) {
-      const T gv = grad_value ? grad_value[q * channels + c] : T(0);
-      const T gd = grad_derivative ? grad_derivative[q * channels + c] : T(0);
+      const double gv = grad_value ? grad_value[q * channels + c] : T(0);
+      const double gd = grad_derivative ? grad_derivative[q * channels + c] : T(0);
       if (g) {
-        g[c] += gv;
-        g[channels + c] += gv * s + gd;
+        g[c] += static_cast<T>(gv);
+        g[channels + c] += static_cast<T>(gv * s + gd);
         if (cubic) {
-          g[2 * channels + c] += (gv * s / 2 + gd) * s;
-          g[3 * channels + c] += (gv * s / 3 + gd) * s * s;
+          g[2 * channels + c] += static_cast<T>((gv * s / 2 + gd) * s);
+          g[3 * channels + c] += static_cast<T>((gv * s / 3 + gd) * s * s);
         }
       }
-      const T two_c = cubic ? k[2 * channels + c] : T(0), three_d = cubic ? k[3 * channels + c] : T(0);
-      const T slope = k[channels + c] + (two_c + three_d * s) * s;
-      grad_time += static_cast<double>(gv * slope + gd * (two_c + 2 * three_d * s));
+      const double two_c = cubic ? k[2 * channels + c] : T(0), three_d = cubic ? k[3 * channels + c] : T(0);
+      const double slope = k[channels + c] + (two_c + three_d * s) * s;
+      grad_time += gv * slope + gd * (two_c + 2 * three_d * s);
     }
     if (grad_times) grad_times[q] += grad_time;
   }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "solve/step_group.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {
@@ -12,42 +13,6 @@ namespace {
 
 // the controller's constants, as torchdiffeq has them
 constexpr double kSafety = 0.9, kLargestFactor = 10, kSmallestFactor = 0.2;
-
-// those that step together: one sample, or all of them
-struct Group {
-  double t = 0, dt = 0;
-  std::vector<double> outputs;       // output times
-  std::vector<double> stops, jumps;  // sorted
-  size_t next_output = 0;
-  std::vector<double> accepted;  // grid behind it: t0, t1, ...
-  bool finite = true;            // whether the last error estimate was a number
-  bool failed = false;
-  bool done() const { return failed || next_output >= outputs.size(); }
-};
-
-// what a group tries next
-struct Attempt {
-  double t1, dt;
-  bool on_jump = false;
-};
-
-// the first of some sorted times behind t, or infinity
-double next_after(const std::vector<double>& times, double t) {
-  const auto found = std::upper_bound(times.begin(), times.end(), t);
-  return found == times.end() ? std::numeric_limits<double>::infinity() : *found;
-}
-
-std::vector<double> column(const Tensor& times, int64_t sample) {
-  const Tensor t = (times.dim() == 2 ? times.select(1, sample) : times).detach().contiguous();
-  return {t.data_ptr<double>(), t.data_ptr<double>() + t.numel()};
-}
-
-std::vector<double> sorted_column(const Tensor& times, int64_t sample) {
-  if (!times.defined()) return {};
-  std::vector<double> result = column(times, sample);
-  std::sort(result.begin(), result.end());
-  return result;
-}
 
 class Search {
  public:
@@ -61,27 +26,28 @@ class Search {
         options_(options),
         interpolation_(interpolation),
         norm_(norm),
-        joint_(options.control == ErrorControl::Joint),
-        start_(joint_ ? first_time() : Time(0.0)) {}
+        joint_(options.control == ErrorControl::Joint) {
+    if (joint_ && ts.requires_grad()) shift_ = ts[0] - ts[0].detach();
+  }
 
   SearchResult run();
 
  private:
-  Time first_time() const { return ts_.requires_grad() ? Time(ts_[0]) : Time(ts_.data_ptr<double>()[0]); }
+  Time moving(double t, const Tensor& shift) const { return shift.defined() ? Time(t + shift) : Time(t); }
+  Time first_slope_time();
   void make_groups();
   Tensor size_of(const Tensor& scaled) const;
   Tensor first_step();
   void check_start();
   void choose_first_steps();
-  void limit_step(Group& group);
-  Attempt attempt(const Group& group) const;
-  bool judge(Group& group, const Attempt& attempt, double ratio);
-  Span span(const std::vector<Attempt>& attempts) const;
+  void limit_step(StepGroup& group);
+  bool judge(StepGroup& group, const Attempt& attempt, double ratio);
+  Span span(const std::vector<Attempt>& attempts);
   std::vector<double> error_ratios(const StepResult& step, const Span& span) const;
   void collect_outputs(const StepResult& step, const Span& span, const std::vector<bool>& accepted);
   void move_on(const StepResult& step, const Span& span, const std::vector<Attempt>& attempts,
                const std::vector<bool>& accepted);
-  void fail(Outcome outcome, Group& group);
+  void fail(Outcome outcome, StepGroup& group);
   Plan plan() const;
   Tensor mask(const std::vector<bool>& flags) const;
 
@@ -95,10 +61,13 @@ class Search {
   const ErrorNorm& norm_;
   const bool joint_;
 
-  std::vector<Group> groups_;
+  std::vector<StepGroup> groups_;
   Tensor slope_;
-  Time start_;       // joint: where the next step begins, differentiable if the times are
-  Tensor first_dt_;  // joint with FirstStepGradient::Through: differentiable
+  // joint: zeros with the gradient of what moves the next step's start and end, namely the first output time
+  // and, with FirstStepGradient::Through, the first step
+  Tensor shift_, next_shift_;
+  Tensor first_dt_;     // joint with FirstStepGradient::Through: differentiable
+  Tensor first_nudge_;  // how far behind its start the first slope is taken, if that is a jump
   std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> reached_;  // (step, output) -> samples
   std::map<int64_t, std::vector<int64_t>> restarts_;                     // step -> samples
   SearchResult result_;
@@ -107,7 +76,7 @@ class Search {
 void Search::make_groups() {
   const int64_t count = joint_ ? 1 : y_.size(0);
   for (int64_t g = 0; g < count; ++g) {
-    Group group;
+    StepGroup group;
     group.outputs = column(ts_, g);
     group.t = group.outputs[0];
     group.stops = sorted_column(options_.stop_times, g);
@@ -128,6 +97,7 @@ Tensor Search::size_of(const Tensor& scaled) const {
     size = at::zeros({}, scaled.options());
     int64_t begin = 0;
     for (int64_t part : norm_.parts) {
+      if (part == 0) continue;
       size = at::maximum(size, scaled.slice(0, begin, begin + part).square().mean().sqrt());
       begin += part;
     }
@@ -145,7 +115,7 @@ Tensor Search::first_step() {
   const Tensor d0 = size_of(y_ / scale), d1 = size_of(slope_ / scale);
   const Tensor tiny = at::full_like(d0, 1e-6);
   const Tensor h0 = at::where((d0 < 1e-5).logical_or(d1 < 1e-5), tiny, 0.01 * d0 / d1);
-  const Time t0 = joint_ ? start_ : Time(ts_[0].detach());
+  const Time t0 = joint_ ? moving(groups_[0].t, shift_) : Time(ts_[0].detach());
   const Time probe =
       !joint_ || h0.requires_grad() || t0.has_tensor() ? Time(t0.tensor() + h0) : t0 + h0.item<double>();
   const Tensor f1 = f_(probe, y_ + Time(h0).like(y_) * slope_);
@@ -155,26 +125,16 @@ Tensor Search::first_step() {
   return at::minimum(100 * h0, h1);
 }
 
-Attempt Search::attempt(const Group& group) const {
-  if (group.done()) return {.t1 = group.t, .dt = 0};
-  Attempt result = {.t1 = group.t + group.dt, .dt = group.dt};
-  // a step ends at the next stop or jump, and one that would end there anyway is at the jump, too
-  const double jump = next_after(group.jumps, group.t);
-  const double border = std::min(jump, next_after(group.stops, group.t));
-  if (border < result.t1) result = {.t1 = border, .dt = border - group.t};
-  result.on_jump = result.t1 == jump;
-  return result;
-}
-
-Span Search::span(const std::vector<Attempt>& attempts) const {
+Span Search::span(const std::vector<Attempt>& attempts) {
   if (joint_) {
     const Attempt& only = attempts[0];
     // the first step carries its gradient, later sizes are constants
+    next_shift_ = shift_;
     if (first_dt_.defined() && groups_[0].accepted.size() == 1 && only.dt == first_dt_.item<double>()) {
-      return {start_, Time(start_.tensor() + first_dt_), false, true};
+      const Tensor first = first_dt_ - first_dt_.detach();
+      next_shift_ = shift_.defined() ? shift_ + first : first;
     }
-    if (start_.has_tensor()) return {start_, Time(start_.tensor() + only.dt), false, true};
-    return {groups_[0].t, only.t1, false, true};
+    return {moving(groups_[0].t, shift_), moving(only.t1, next_shift_), false, true};
   }
   Tensor t0 = at::empty({static_cast<int64_t>(groups_.size())}, at::kDouble), t1 = at::empty_like(t0);
   for (size_t g = 0; g < groups_.size(); ++g) {
@@ -195,7 +155,7 @@ std::vector<double> Search::error_ratios(const StepResult& step, const Span& spa
 void Search::collect_outputs(const StepResult& step, const Span& span, const std::vector<bool>& accepted) {
   std::map<int64_t, std::vector<int64_t>> found;  // output -> samples
   for (size_t g = 0; g < groups_.size(); ++g) {
-    Group& group = groups_[g];
+    StepGroup& group = groups_[g];
     if (!accepted[g]) continue;
     while (!group.done() && group.outputs[group.next_output] <= group.t) {
       const auto j = static_cast<int64_t>(group.next_output++);
@@ -223,7 +183,7 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
   std::vector<bool> jumped(groups_.size(), false);
   for (size_t g = 0; g < groups_.size(); ++g) {
     if (!accepted[g]) continue;
-    Group& group = groups_[g];
+    StepGroup& group = groups_[g];
     group.t = attempts[g].t1;
     group.accepted.push_back(group.t);
     if (attempts[g].on_jump) {
@@ -234,9 +194,9 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
   collect_outputs(step, span, accepted);
   const Tensor last = step.slopes.back();
   if (joint_) {
-    start_ = span.t1;
+    shift_ = next_shift_;
     y_ = step.y1;
-    slope_ = jumped[0] ? f_(just_after(start_), y_) : last;
+    slope_ = jumped[0] ? f_(just_after(span.t1), y_) : last;
     return;
   }
   const Tensor moved = mask(accepted);
@@ -249,7 +209,7 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
 }
 
 // the group stops here and keeps what it has; the others go on
-void Search::fail(Outcome outcome, Group& group) {
+void Search::fail(Outcome outcome, StepGroup& group) {
   group.failed = true;
   if (!result_.status) return;
   const RecordGradients off(false);
@@ -265,14 +225,16 @@ void Search::fail(Outcome outcome, Group& group) {
 // groups whose start is no number cannot go anywhere
 void Search::check_start() {
   const RecordGradients off(false);
-  const Tensor sizes = (size_of(y_) + size_of(slope_)).contiguous();
+  const Tensor finite = at::isfinite(y_).logical_and(at::isfinite(slope_));
+  const Tensor good =
+      (joint_ ? finite.all().reshape({1}) : finite.reshape({y_.size(0), -1}).all(1)).cpu().contiguous();
   for (size_t g = 0; g < groups_.size(); ++g) {
-    if (!std::isfinite(sizes.data_ptr<double>()[g])) fail(Outcome::NotFinite, groups_[g]);
+    if (!good.data_ptr<bool>()[g]) fail(Outcome::NotFinite, groups_[g]);
   }
 }
 
 // keeps the step inside its limits; a step that no longer moves time is the end
-void Search::limit_step(Group& group) {
+void Search::limit_step(StepGroup& group) {
   if (group.done()) return;
   if (!std::isfinite(group.dt)) group.dt = options_.smallest_step;
   group.dt = std::clamp(group.dt, options_.smallest_step, options_.largest_step);
@@ -281,7 +243,7 @@ void Search::limit_step(Group& group) {
 }
 
 // whether a step with this ratio of error to tolerance is taken, and how long the next one is
-bool Search::judge(Group& group, const Attempt& attempt, double ratio) {
+bool Search::judge(StepGroup& group, const Attempt& attempt, double ratio) {
   group.finite = std::isfinite(ratio);
   const bool smallest = attempt.dt <= options_.smallest_step;
   if (smallest && !group.finite) {
@@ -309,8 +271,9 @@ Plan Search::plan() const {
   plan.interpolation = interpolation_;
   plan.last_inside = true;
   plan.carries_slope = true;
+  plan.first_nudge = first_nudge_;
   size_t points = 1;
-  for (const Group& group : groups_) points = std::max(points, group.accepted.size());
+  for (const StepGroup& group : groups_) points = std::max(points, group.accepted.size());
   Tensor grid = at::empty({static_cast<int64_t>(points), static_cast<int64_t>(groups_.size())}, at::kDouble);
   for (size_t g = 0; g < groups_.size(); ++g) {
     for (size_t n = 0; n < points; ++n) {
@@ -337,9 +300,25 @@ Plan Search::plan() const {
   return plan;
 }
 
+// where a solve starts at a jump, it starts behind it
+Time Search::first_slope_time() {
+  Tensor nudge = at::zeros({static_cast<int64_t>(groups_.size())}, at::kDouble);
+  bool any = false;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const StepGroup& group = groups_[g];
+    if (!std::binary_search(group.jumps.begin(), group.jumps.end(), group.t)) continue;
+    nudge.data_ptr<double>()[g] = std::nextafter(group.t, INFINITY) - group.t;
+    any = true;
+  }
+  const Time start = joint_ ? moving(groups_[0].t, shift_) : Time(ts_[0].detach().contiguous());
+  if (!any) return start;
+  first_nudge_ = joint_ ? nudge[0] : nudge;
+  return Time(start.tensor() + first_nudge_);
+}
+
 void Search::choose_first_steps() {
   if (options_.first_step > 0) {
-    for (Group& group : groups_) group.dt = options_.first_step;
+    for (StepGroup& group : groups_) group.dt = options_.first_step;
     return;
   }
   const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
@@ -355,19 +334,19 @@ SearchResult Search::run() {
     const Tensor rows = joint_ ? Tensor() : at::tensor(samples, at::kLong);
     result_.pieces.push_back({where.second, rows, select_rows(y_, rows)});
   }
-  slope_ = f_(joint_ ? start_ : Time(ts_[0].detach().contiguous()), y_);
+  slope_ = f_(first_slope_time(), y_);
   check_start();
   choose_first_steps();
 
-  const auto done = [](const Group& group) { return group.done(); };
+  const auto done = [](const StepGroup& group) { return group.done(); };
   for (int64_t tries = 0; !std::all_of(groups_.begin(), groups_.end(), done); ++tries) {
-    for (Group& group : groups_) {
+    for (StepGroup& group : groups_) {
       limit_step(group);
       if (!group.done() && tries >= options_.max_steps) fail(Outcome::TooManySteps, group);
     }
     if (std::all_of(groups_.begin(), groups_.end(), done)) break;
     std::vector<Attempt> attempts;
-    for (const Group& group : groups_) attempts.push_back(attempt(group));
+    for (const StepGroup& group : groups_) attempts.push_back(next_attempt(group));
     const Span here = span(attempts);
     const StepResult step = runge_kutta_step(tableau_, f_, y_, slope_, here);
     const std::vector<double> ratios = error_ratios(step, here);
@@ -379,7 +358,7 @@ SearchResult Search::run() {
   }
   if (!joint_) {
     result_.steps = 0;
-    for (const Group& group : groups_) {
+    for (const StepGroup& group : groups_) {
       result_.steps = std::max(result_.steps, static_cast<int64_t>(group.accepted.size()) - 1);
     }
   }

@@ -156,7 +156,8 @@ class Reversal {
       t0 = Time(plan_.grid[0].detach().clone().set_requires_grad(true));
       inputs.push_back(t0.tensor());
     }
-    const std::vector<Tensor> result = vector_jacobian({f_(t0, y)}, inputs, {grad_state_[1]});
+    const std::vector<Tensor> result =
+        vector_jacobian({f_(first_slope_time(plan_, t0), y)}, inputs, {grad_state_[1]});
     add_to(grad_y0, result[0]);
     for (size_t i = 0; i < parameters_.size(); ++i) grad_parameters[i].add_(result[1 + i]);
     if (times_) grad_grid[0].add_(result.back());
@@ -226,7 +227,8 @@ Tensor checkpointed_outputs(const Plan& plan, const Method& method, const Field&
   Tensor out = ys;
   {
     const RecordGradients off(false);
-    if (plan.carries_slope && steps > 0) first.slopes = {counted(plan_span(numbers, 0).t0, first.y)};
+    if (plan.carries_slope && steps > 0)
+      first.slopes = {counted(first_slope_time(numbers, plan_span(numbers, 0).t0), first.y)};
     const int64_t history = std::holds_alternative<Adams>(method) ? std::get<Adams>(method).max_order : 1;
     slots = checkpoint_slots(options.memory_limit,
                              state_bytes({first.y, std::vector<Tensor>(history, first.y)}), steps);

@@ -32,8 +32,11 @@ struct SampleGrids {
   Reached reached;
 };
 
-// steps from each output to the next; with gradients even no time is a step, so that every time has its own
-Reached count_steps(const Tensor& ts, double size) {
+// whether no time between two outputs is a step of its own
+enum class ZeroSteps { Skip, Take };
+
+// steps from each output to the next
+Reached count_steps(const Tensor& ts, double size, ZeroSteps zero_steps) {
   const int64_t outputs = ts.size(0), samples = ts.size(1);
   const Tensor values = ts.detach().contiguous();
   const double* t = values.data_ptr<double>();
@@ -41,7 +44,7 @@ Reached count_steps(const Tensor& ts, double size) {
   for (int64_t j = 1; j < outputs; ++j) {
     for (int64_t b = 0; b < samples; ++b) {
       const double gap = t[j * samples + b] - t[(j - 1) * samples + b];
-      int64_t steps = gap > 0 || ts.requires_grad() ? 1 : 0;
+      int64_t steps = gap > 0 || zero_steps == ZeroSteps::Take ? 1 : 0;
       if (size > 0 && gap > 0) {
         check_step_count(gap / size, size);
         steps = std::max<int64_t>(1, static_cast<int64_t>(std::ceil(gap / size * (1 - 1e-12))));
@@ -54,9 +57,9 @@ Reached count_steps(const Tensor& ts, double size) {
 
 // each sample's own grid: every interval between outputs cut into equal steps; shorter samples wait at their
 // end
-SampleGrids sample_grids(const Tensor& ts, double size) {
+SampleGrids sample_grids(const Tensor& ts, double size, ZeroSteps zero_steps) {
   const int64_t outputs = ts.size(0), samples = ts.size(1);
-  Reached reached = count_steps(ts, size);
+  Reached reached = count_steps(ts, size, zero_steps);
   const int64_t longest = samples > 0 ? *std::max_element(reached.back().begin(), reached.back().end()) : 0;
   check_step_count(static_cast<double>(longest) * static_cast<double>(samples), size);
   // grid point n of sample b lies between its outputs left and left + 1, at this fraction of the way
@@ -111,7 +114,9 @@ void place_sample_outputs(Plan& plan) {
     for (int64_t j = 0; j < outputs; ++j) {
       const double time = t[j * samples + b];
       while (n < steps && g[n * samples + b] < time) ++n;
-      found[{n - 1, j, g[n * samples + b] == time}].push_back(b);
+      // as above: with time gradients only the last output is tied to the grid
+      const bool tied = j == outputs - 1 || n == 0 || !plan.ts.requires_grad();
+      found[{n - 1, j, tied && g[n * samples + b] == time}].push_back(b);
     }
   }
   for (const auto& [key, rows] : found) {
@@ -133,9 +138,10 @@ void place_reached_outputs(Plan& plan, const Reached& reached) {
 }
 
 void check_given_grid(const Tensor& grid, const Tensor& ts, int64_t samples) {
-  FW_CHECK(grid.defined() && grid.scalar_type() == at::kDouble && (grid.dim() == 1 || grid.dim() == 2) &&
-               grid.size(0) >= 2,
-           "[solve] given step times must be float64 [N + 1] or [N + 1, B] with at least two points");
+  FW_CHECK(
+      grid.defined() && grid.scalar_type() == at::kDouble && grid.device().is_cpu() &&
+          (grid.dim() == 1 || grid.dim() == 2) && grid.size(0) >= 2,
+      "[solve] given step times must be float64 [N + 1] or [N + 1, B] on the CPU with at least two points");
   FW_CHECK(grid.dim() == 1 || grid.size(1) == samples, "[solve] given step times are for ", grid.size(-1),
            " samples, y0 has ", samples);
   FW_CHECK(grid.dim() == ts.dim(),
@@ -173,7 +179,10 @@ Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options)
     check_given_grid(given->times, ts, y0.dim() > 0 ? y0.size(0) : 1);
     plan.grid = given->times.contiguous();
   } else if (ts.dim() == 2) {
-    SampleGrids grids = sample_grids(ts, size);
+    // with gradients every output time has an end of a step to itself; a history of slopes would not survive
+    // that
+    const bool own_steps = ts.requires_grad() && std::holds_alternative<Tableau>(options.method);
+    SampleGrids grids = sample_grids(ts, size, own_steps ? ZeroSteps::Take : ZeroSteps::Skip);
     plan.grid = grids.grid;
     plan.steps.resize(plan.grid.size(0) - 1);
     place_reached_outputs(plan, grids.reached);
@@ -197,6 +206,10 @@ Span plan_span(const Plan& plan, int64_t n) {
   }
   const double* g = plan.grid.data_ptr<double>();
   return {g[n], g[n + 1], plan.first_inside, plan.last_inside};
+}
+
+Time first_slope_time(const Plan& plan, const Time& t0) {
+  return plan.first_nudge.defined() ? Time(t0.tensor() + plan.first_nudge) : t0;
 }
 
 Time output_time(const Tensor& ts, int64_t index, const Tensor& rows) {
@@ -237,7 +250,7 @@ std::vector<Piece> replay(const Plan& plan, const Method& method, Evaluator& f, 
   std::vector<Piece> pieces = first_pieces(plan, y0);
   State state = {y0, {}};
   const auto steps = static_cast<int64_t>(plan.steps.size());
-  if (plan.carries_slope && steps > 0) state.slopes = {f(plan_span(plan, 0).t0, y0)};
+  if (plan.carries_slope && steps > 0) state.slopes = {f(first_slope_time(plan, plan_span(plan, 0).t0), y0)};
   for (int64_t n = 0; n < steps; ++n) {
     Replayed step = replay_step(plan, method, f, state, n, plan_span(plan, n), plan.ts);
     state = std::move(step.state);

@@ -31,6 +31,7 @@ struct Plan {
   OutputInterpolation interpolation;
   bool first_inside = false;
   bool last_inside = false;
+  Tensor first_nudge;          // added to the start for the very first slope, if that is a jump; [] or [B]
   bool carries_slope = false;  // adaptive: the last slope of a step starts the next one, whatever the method
 
   bool per_sample() const { return grid.dim() == 2; }
@@ -50,6 +51,9 @@ Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options)
 
 /// The time span of step n of the plan.
 Span plan_span(const Plan& plan, int64_t n);
+
+/// When the very first slope is taken, for a start at t0.
+Time first_slope_time(const Plan& plan, const Time& t0);
 
 /// Output time `index` for the given samples.
 Time output_time(const Tensor& ts, int64_t index, const Tensor& rows);

@@ -102,8 +102,10 @@ Tensor Evaluator::operator()(const Time& t, const Tensor& y) {
     // recorded only to see whether there is something to record
     const RecordGradients on(true);
     slope = f_(t, y);
-    saw_gradient_ = saw_gradient_ || (slope.defined() && slope.requires_grad());
-    slope = slope.detach();
+    if (slope.defined()) {
+      saw_gradient_ = saw_gradient_ || slope.requires_grad();
+      slope = slope.detach();
+    }
   } else {
     slope = f_(t, y);
   }

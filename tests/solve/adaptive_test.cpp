@@ -125,6 +125,38 @@ TEST(Adaptive, EveryJumpIsSeen) {
   }
 }
 
+TEST(Adaptive, JumpsAreTheSameWithGradientsOfTimesAndWithPadding) {
+  // a field that is still the old one at the jump itself, as a path with knots is
+  for (const double jump : {0.10093, 0.3, 1.0 / 3, 0.7123}) {
+    const Field field = [&](const Time& t, const Tensor& y) {
+      return 1 - 3 * (t.like(y) > jump).to(y.scalar_type()) + 0 * y;
+    };
+    const Tensor y0 = at::zeros({1, 1}, at::kDouble);
+    for (const auto control : {ErrorControl::PerSample, ErrorControl::Joint}) {
+      for (const double start : {0.0, jump}) {
+        AdaptiveSteps steps = {.rtol = 1e-3, .atol = 1e-3, .control = control};
+        steps.jump_times = at::tensor({std::nan(""), 5.0, jump, std::nan("")}, at::kDouble);
+        const Tensor ts = at::tensor({start, 1.0}, at::kDouble).set_requires_grad(true);
+        const Solution s = solve(field, y0, ts, {.method = dopri5(), .steps = steps});
+        EXPECT_NEAR(s.ys[1].item<double>(), (start < jump ? jump : 0) - 2 * (1 - jump), 1e-10)
+            << jump << " " << start;
+        EXPECT_EQ(s.rejected, 0);
+      }
+    }
+  }
+}
+
+TEST(Adaptive, LargeStatesAreFinite) {
+  const Field decay_field = [](const Time&, const Tensor& y) { return -y; };
+  const Tensor ts = at::tensor({0.0, 1.0}, at::kDouble);
+  for (const auto control : {ErrorControl::PerSample, ErrorControl::Joint}) {
+    const SolveOptions options = {.method = dopri5(),
+                                  .steps = AdaptiveSteps{.rtol = 1e-4, .atol = 1e-6, .control = control}};
+    const Solution s = solve(decay_field, at::full({1, 1}, 1e20, at::kFloat), ts, options);
+    EXPECT_TRUE(s.status) << s.status.message();
+  }
+}
+
 TEST(Adaptive, CubicOutputsLookAtJumpsFromTheirOwnSide) {
   const Field field = [](const Time& t, const Tensor& y) {
     return (t.like(y) < 0.5).to(y.scalar_type()) + 0 * y;
@@ -333,6 +365,9 @@ TEST(Solve, BadInputIsNamed) {
   has(said({.steps = GivenSteps{ts}}, moving), "computed from them");
   const Field wrong = [](const Time&, const Tensor& y) { return y.sum(); };
   has(testing::error_message([&] { solve(wrong, y0, ts); }), "must have the shape of y");
+  const Field empty = [](const Time&, const Tensor&) { return Tensor(); };
+  const SolveOptions per_sample = {.method = dopri5(), .steps = AdaptiveSteps{}};
+  has(testing::error_message([&] { solve(empty, y0, ts, per_sample); }), "got nothing");
   has(testing::error_message([&] { solve(Field(), y0, ts); }), "the field is empty");
   has(testing::error_message([&] { method("rk5"); }), "'rk5'");
   const Field shared_only = [](const Time& t, const Tensor& y) { return y * t.value(); };

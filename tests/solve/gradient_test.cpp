@@ -208,6 +208,19 @@ TEST(Gradient, RepeatedTimesKeepTheirOwnGradients) {
   }
 }
 
+// gradients of times must not change the numbers, whatever the method
+TEST(Gradient, OfTimesLeavesTheSolutionAlone) {
+  const Problem p;
+  const Tensor ts = own_times();
+  for (const Method& m :
+       {Method(rk4()), Method(Adams{.max_order = 4}), Method(Adams{.kind = AdamsKind::Implicit})}) {
+    const SolveOptions options = {.method = m, .steps = FixedSteps{0.05}};
+    const Tensor plain = solve(Problem::field(p.w), p.y0, ts, options).ys;
+    const Tensor moving = solve(Problem::field(p.w), p.y0, ts.clone().set_requires_grad(true), options).ys;
+    EXPECT_LT(relative_error(moving, plain), 1e-12);
+  }
+}
+
 // what the field uses may show only later in the solve
 TEST(Gradient, AdaptiveStepsSeeParametersThatComeIntoPlayLate) {
   const Tensor w = at::full({1}, -0.5, at::kDouble).set_requires_grad(true);
