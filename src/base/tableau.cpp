@@ -1,6 +1,6 @@
 #include "fastweights/tableau.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "fastweights/error.h"
 

@@ -24,38 +24,25 @@ Steps steps_from(const Method& method, double rtol, double atol, const nlohmann:
 // torchdiffeq's arguments as our options
 SolveOptions solve_options(const GoldenFile& file) {
   const nlohmann::json solver = file.json("solver");
-  SolveOptions result;
-  nlohmann::json options = nlohmann::json::object(), adjoint_options;
-  double rtol = 1e-7, atol = 1e-9, adjoint_rtol = -1, adjoint_atol = -1;
-  std::string name, adjoint_name;
+  const std::set<std::string> known = {"method",       "rtol",           "atol",
+                                       "options",      "adjoint_method", "adjoint_options",
+                                       "adjoint_rtol", "adjoint_atol"};
   for (const auto& [key, value] : solver.items()) {
-    if (key == "method") {
-      name = value;
-    } else if (key == "rtol") {
-      rtol = value;
-    } else if (key == "atol") {
-      atol = value;
-    } else if (key == "options") {
-      options = value;
-    } else if (key == "adjoint_method") {
-      adjoint_name = value;
-    } else if (key == "adjoint_options") {
-      adjoint_options = value;
-    } else if (key == "adjoint_rtol") {
-      adjoint_rtol = value;
-    } else if (key == "adjoint_atol") {
-      adjoint_atol = value;
-    } else {
-      throw std::runtime_error("not understood: solver argument " + key);
-    }
+    if (!known.contains(key)) throw std::runtime_error("not understood: solver argument " + key);
   }
+  SolveOptions result;
+  const nlohmann::json options = solver.value("options", nlohmann::json::object());
+  nlohmann::json adjoint_options = solver.value("adjoint_options", nlohmann::json());
+  // torchdiffeq's defaults; the backward solve takes what the forward one has
+  const double rtol = solver.value("rtol", 1e-7), atol = solver.value("atol", 1e-9);
+  const std::string name = solver.value("method", ""), adjoint_name = solver.value("adjoint_method", "");
   result.method = torchdiffeq_method(name, file);
   result.steps = steps_from(result.method, rtol, atol, options);
   const Method adjoint_method = adjoint_name.empty() ? result.method : torchdiffeq_method(adjoint_name, file);
   if (adjoint_options.is_null()) adjoint_options = adjoint_name.empty() ? options : nlohmann::json::object();
   result.adjoint_method = adjoint_method;
-  result.adjoint_steps = steps_from(adjoint_method, adjoint_rtol > 0 ? adjoint_rtol : rtol,
-                                    adjoint_atol > 0 ? adjoint_atol : atol, adjoint_options);
+  result.adjoint_steps = steps_from(adjoint_method, solver.value("adjoint_rtol", rtol),
+                                    solver.value("adjoint_atol", atol), adjoint_options);
   const std::string norm = adjoint_options.value("norm", "");
   if (norm == "seminorm") {
     result.adjoint_norm = AdjointNorm::StateOnly;

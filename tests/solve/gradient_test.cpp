@@ -60,7 +60,6 @@ struct GradientCase {
 // a case whose numbers change only smoothly with its inputs, so that differences mean something
 std::vector<GradientCase> smooth_cases() {
   const Tensor given = at::tensor({0.1, 0.3, 0.9, 1.2, 1.9}, at::kDouble);
-  const Tensor own_times = at::tensor({0.1, 0.5, 0.8, 1.4, 1.9}, at::kDouble);
   return {
       {"euler on the output grid", {.method = euler()}, true},
       {"rk4 on the output grid", {.method = rk4()}, true},
