@@ -2,12 +2,15 @@
 add_library(fastweights_kernels OBJECT
   src/kernels/instruction_set.cpp
   src/kernels/path.cpp
+  src/kernels/product.cpp
   src/kernels/signature.cpp
   src/kernels/signature_baseline.cpp
   src/kernels/weighted_sum.cpp)
 target_include_directories(fastweights_kernels PRIVATE src)
 target_link_libraries(fastweights_kernels PRIVATE fastweights_flags)
 target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
+# vectors and the ends of loops round alike: no fused multiply-adds in one and not in the other
+set_source_files_properties(src/kernels/product.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # the same code once more for wider registers, chosen at run time
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_sources(fastweights_kernels PRIVATE src/kernels/signature_avx2.cpp src/kernels/signature_avx512.cpp)
@@ -35,6 +38,7 @@ add_library(fastweights
   src/tensor/autograd.cpp
   src/tensor/large.cpp
   src/tensor/parallel.cpp
+  src/tensor/product.cpp
   src/tensor/ragged.cpp
   src/tensor/runtime.cpp
   src/tensor/safetensors.cpp
