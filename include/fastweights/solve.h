@@ -38,8 +38,15 @@ using Method = std::variant<Tableau, Adams>;
 
 /// Where a stage at the edge of a step looks at the field. `Inside` moves the first stage just behind the
 /// start and the last one just before the end, so that a field that jumps between two steps is seen from the
-/// right side.
-enum class StageEdges { AsIs, Inside };
+/// right side. `Shortened` is torchdiffeq 0.1.0's option eps: rk4 goes from t0 + eps to t1 - eps while the
+/// grid goes from t0 to t1, so the state gets 2 eps less of every step than time does; other methods only
+/// have their first stage at t0 + eps. It is there to repeat published runs; `Inside` loses nothing.
+enum class StageEdges { AsIs, Inside, Shortened };
+
+/// The precision in which times are counted. `Single` rounds grid and stage times after every operation, as a
+/// solve with float32 times does; the field still gets them as float64. Only where all samples share their
+/// times, and without gradients of times.
+enum class StageTimes { Double, Single };
 
 /// Steps of one size; 0 means one step from each output time to the next. With times shared by all samples
 /// the grid is t0, t0 + size, ..., the last step ends at the last output time, and outputs in between are
@@ -48,12 +55,14 @@ enum class StageEdges { AsIs, Inside };
 struct FixedSteps {
   double size = 0;
   StageEdges edges = StageEdges::AsIs;
+  double shortening = 1e-5;  ///< eps of StageEdges::Shortened
+  StageTimes stage_times = StageTimes::Double;
 };
 
 /// Steps between given times: [N + 1], or [N + 1, B] for each sample, from the first to the last output time.
 struct GivenSteps {
   Tensor times;
-  StageEdges edges = StageEdges::AsIs;
+  StageEdges edges = StageEdges::AsIs;  ///< not Shortened
 };
 
 /// Whose error decides on a step: each sample has steps of its own, and a result that does not depend on the

@@ -89,8 +89,10 @@ void check_times_per_sample(const SolveOptions& backward) {
   FW_CHECK(!adaptive || (!adaptive->stop_times.defined() && !adaptive->jump_times.defined()),
            "[solve] with times per sample the adjoint knows no stop or jump times; take Gradient::Exact");
   const FixedSteps* fixed = std::get_if<FixedSteps>(&backward.steps);
-  FW_CHECK(!fixed || fixed->edges == StageEdges::AsIs,
-           "[solve] with times per sample the adjoint cannot look inside its steps; take Gradient::Exact");
+  FW_CHECK(
+      !fixed || (fixed->edges == StageEdges::AsIs && fixed->stage_times == StageTimes::Double),
+      "[solve] with times per sample the adjoint can neither move the edges of its steps nor round times; ",
+      "take Gradient::Exact");
 }
 
 // step sizes of the backward problem when time runs from 0 to 1 over an interval of this length
@@ -181,6 +183,11 @@ Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const
   const bool time_gradients = needs_gradient({ts});
   FW_CHECK(!time_gradients || ts.dim() == 1,
            "[solve] the adjoint has no gradients of times that differ between samples; take Gradient::Exact");
+  for (const Steps& steps : {options.steps, options.adjoint_steps.value_or(options.steps)}) {
+    const FixedSteps* fixed = std::get_if<FixedSteps>(&steps);
+    FW_CHECK(!time_gradients || !fixed || fixed->stage_times == StageTimes::Double,
+             "[solve] times in single precision have no gradients");
+  }
   BackwardProblem problem = {f, ts.detach(), backward_options(options), options.adjoint_norm, time_gradients};
   if (ts.dim() == 2) check_times_per_sample(problem.options);
   Solution solution;

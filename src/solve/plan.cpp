@@ -14,14 +14,32 @@ void check_step_count(double count, double size) {
   FW_CHECK(count <= 1e8, "[solve] a step size of ", size, " means ", count, " steps; take larger ones");
 }
 
-// torchdiffeq's grid: whole steps from t0, the last point moved to the end
-Tensor regular_grid(const Tensor& ts, double size) {
-  const double* t = ts.data_ptr<double>();
-  const double span = t[ts.size(0) - 1] - t[0];
-  check_step_count(span / size, size);
-  const auto points = static_cast<int64_t>(std::ceil(span / size + 1));
-  Tensor grid = at::arange(points, at::kDouble) * size + ts[0];
-  return at::cat({grid.slice(0, 0, points - 1), ts.slice(0, -1)}, 0);
+// torchdiffeq's grid: whole steps from t0, the last point moved to the end; counted in this precision
+Tensor regular_grid(const Tensor& ts, double size, StageTimes precision) {
+  const Tensor times = precision == StageTimes::Single ? ts.to(at::kFloat) : ts;
+  const double count = ((times[-1] - times[0]).detach() / size + 1).item<double>();
+  check_step_count(count, size);
+  const auto points = static_cast<int64_t>(std::ceil(count));
+  const Tensor grid = at::arange(points, times.options()) * size + times[0];
+  return at::cat({grid.slice(0, 0, points - 1), times.slice(0, -1)}, 0).to(at::kDouble);
+}
+
+// what cannot be shortened or told apart in single precision
+void check_moved_grid(const Plan& plan) {
+  if (plan.stage_times == StageTimes::Double && plan.shortening == 0) return;
+  const Tensor grid = plan.grid.detach();
+  const Tensor gaps = grid.slice(0, 1) - grid.slice(0, 0, -1);  // [N] or [N, B]
+  if (plan.stage_times == StageTimes::Single) {
+    const Tensor bad = at::nonzero(gaps <= 0);
+    FW_CHECK(bad.size(0) == 0, "[solve] in single precision step time ", bad[0][0].item<int64_t>() + 1, ", ",
+             grid[bad[0][0].item<int64_t>() + 1].item<double>(),
+             ", is not later than the one before; take StageTimes::Double");
+  }
+  if (plan.shortening > 0) {
+    const Tensor short_ones = gaps.masked_select((gaps > 0).logical_and(gaps <= 2 * plan.shortening));
+    FW_CHECK(short_ones.size(0) == 0, "[solve] a step of ", short_ones[0].item<double>(),
+             " is not longer than twice the shortening of ", plan.shortening);
+  }
 }
 
 // steps after which sample b is at output j, [T][B]
@@ -172,9 +190,13 @@ Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options)
   plan.ts = ts;
   plan.interpolation = options.interpolation.value_or(OutputInterpolation::Linear);
   const GivenSteps* given = std::get_if<GivenSteps>(&options.steps);
-  const double size = given ? 0 : std::get<FixedSteps>(options.steps).size;
-  const StageEdges edges = given ? given->edges : std::get<FixedSteps>(options.steps).edges;
-  plan.first_inside = plan.last_inside = edges == StageEdges::Inside;
+  // given steps have no edges that fixed ones lack
+  const FixedSteps fixed = given ? FixedSteps{.edges = given->edges} : std::get<FixedSteps>(options.steps);
+  const double size = fixed.size;
+  plan.first_inside = plan.last_inside = fixed.edges == StageEdges::Inside;
+  plan.shortening = fixed.edges == StageEdges::Shortened ? fixed.shortening : 0;
+  plan.stage_times = fixed.stage_times;
+  if (plan.stage_times == StageTimes::Single) plan.ts = ts.to(at::kFloat).to(at::kDouble);
   if (given) {
     check_given_grid(given->times, ts, y0.dim() > 0 ? y0.size(0) : 1);
     plan.grid = given->times.contiguous();
@@ -186,10 +208,12 @@ Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options)
     plan.grid = grids.grid;
     plan.steps.resize(plan.grid.size(0) - 1);
     place_reached_outputs(plan, grids.reached);
+    check_moved_grid(plan);
     return plan;
   } else {
-    plan.grid = size > 0 ? regular_grid(ts, size) : ts;
+    plan.grid = size > 0 ? regular_grid(plan.ts, size, plan.stage_times) : plan.ts;
   }
+  check_moved_grid(plan);
   plan.steps.resize(plan.grid.size(0) - 1);
   if (ts.dim() == 2) {
     place_sample_outputs(plan);
@@ -201,11 +225,14 @@ Plan fixed_plan(const Tensor& ts, const Tensor& y0, const SolveOptions& options)
 }
 
 Span plan_span(const Plan& plan, int64_t n) {
-  if (plan.tensor_times()) {
-    return {Time(plan.grid[n]), Time(plan.grid[n + 1]), plan.first_inside, plan.last_inside};
-  }
   const double* g = plan.grid.data_ptr<double>();
-  return {g[n], g[n + 1], plan.first_inside, plan.last_inside};
+  const bool tensors = plan.tensor_times();
+  return {.t0 = tensors ? Time(plan.grid[n]) : Time(g[n]),
+          .t1 = tensors ? Time(plan.grid[n + 1]) : Time(g[n + 1]),
+          .first_inside = plan.first_inside,
+          .last_inside = plan.last_inside,
+          .shortening = plan.shortening,
+          .stage_times = plan.stage_times};
 }
 
 Time first_slope_time(const Plan& plan, const Time& t0) {

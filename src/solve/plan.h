@@ -31,6 +31,8 @@ struct Plan {
   OutputInterpolation interpolation;
   bool first_inside = false;
   bool last_inside = false;
+  double shortening = 0;  // eps of StageEdges::Shortened
+  StageTimes stage_times = StageTimes::Double;
   Tensor first_nudge;          // added to the start for the very first slope, if that is a jump; [] or [B]
   bool carries_slope = false;  // adaptive: the last slope of a step starts the next one, whatever the method
 

@@ -90,6 +90,15 @@ void check_options(const SolveOptions& options, const Tensor& y0, const Tensor& 
     FW_CHECK(fixed->size >= 0 && std::isfinite(fixed->size),
              "[solve] the step size must be positive, or 0 for one step per output interval, got ",
              fixed->size);
+    FW_CHECK(fixed->shortening >= 0 && std::isfinite(fixed->shortening),
+             "[solve] steps are shortened by a positive time or 0, got ", fixed->shortening);
+    FW_CHECK(fixed->stage_times == StageTimes::Double || (ts.dim() == 1 && !ts.requires_grad()),
+             "[solve] times in single precision must be shared by all samples and need no gradients, got ts ",
+             ts.sizes(), ts.requires_grad() ? " with gradients" : "");
+  }
+  if (const GivenSteps* given = std::get_if<GivenSteps>(&options.steps)) {
+    FW_CHECK(given->edges != StageEdges::Shortened,
+             "[solve] given steps cannot be shortened; shorten FixedSteps, or look inside the given ones");
   }
   const AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&options.steps);
   if (adaptive) {

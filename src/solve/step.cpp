@@ -1,5 +1,7 @@
 #include "solve/step.h"
 
+#include <cmath>
+
 #include "fastweights/error.h"
 #include "tensor/autograd.h"
 #include "tensor/stage_sums.h"
@@ -12,9 +14,57 @@ std::vector<double> scaled(std::vector<double> weights, const Time& dt) {
   return weights;
 }
 
+// a time in the precision of the solve; an operation on float32 numbers that is done in double and then
+// rounded is the one of float32
+Time rounded(const Time& t, const Span& span) {
+  return span.stage_times == StageTimes::Single ? Time(static_cast<float>(t.value())) : t;
+}
+
+Time next_single(const Time& t, float towards) {
+  return std::nextafter(static_cast<float>(t.value()), towards);
+}
+
+// eps for the samples of this step: who waits does not move
+Time shift_by(double eps, const Span& span) {
+  const Time dt = span.dt();
+  if (dt.shared()) return rounded(eps, span);
+  return Time(eps * (dt.tensor().detach() > 0).to(at::kDouble));
+}
+
 // where the first and the last stage of a step look at the field
-Time start_of(const Span& span) { return span.first_inside ? just_after(span.t0) : span.t0; }
-Time end_of(const Span& span) { return span.last_inside ? just_before(span.t1) : span.t1; }
+Time start_of(const Span& span) {
+  if (span.shortening > 0) return rounded(span.t0 + shift_by(span.shortening, span), span);
+  if (!span.first_inside) return span.t0;
+  return span.stage_times == StageTimes::Single ? next_single(span.t0, INFINITY) : just_after(span.t0);
+}
+
+Time end_of(const Span& span) {
+  if (!span.last_inside) return span.t1;
+  return span.stage_times == StageTimes::Single ? next_single(span.t1, -INFINITY) : just_before(span.t1);
+}
+
+// what a method goes through: the step, or what a shortened one leaves of it
+struct Stretch {
+  Time start, length;
+};
+
+// of torchdiffeq 0.1.0's methods rk4 alone goes from eps behind the start to eps before the end
+bool goes_shorter(const Tableau& tableau, const Span& span) {
+  return span.shortening > 0 && tableau.name == "rk4";
+}
+
+Stretch stretch_of(const Tableau& tableau, const Span& span) {
+  const Time dt = rounded(span.dt(), span);
+  if (!goes_shorter(tableau, span)) return {span.t0, dt};
+  return {start_of(span), rounded(dt - shift_by(2 * span.shortening, span), span)};
+}
+
+Time stage_time(const Tableau& tableau, int stage, const Stretch& stretch, const Span& span) {
+  const double c = tableau.c[stage];
+  const bool sum = goes_shorter(tableau, span) || span.stage_times == StageTimes::Single;
+  if (c == 1 && (span.last_inside || !sum)) return end_of(span);
+  return rounded(stretch.start + rounded(c * stretch.length, span), span);
+}
 
 // slopes before the multistep formula takes over
 constexpr int kAdamsStart = 3;
@@ -56,7 +106,9 @@ TakenStep adams_step(const Adams& adams, Evaluator& f, const State& state, const
   StepResult result;
   if (static_cast<int>(history.size()) < kAdamsStart) {
     static const Tableau kStart = rk4();
-    result.y1 = runge_kutta_step(kStart, f, state.y, slope, span).y1;
+    Span whole = span;
+    whole.shortening = 0;
+    result.y1 = runge_kutta_step(kStart, f, state.y, slope, whole).y1;
   } else {
     result.y1 = state.y + adams_increment(adams, f, state.y, span, history);
   }
@@ -130,7 +182,8 @@ Tensor advance(const Tensor& base, const Time& dt, const std::vector<Tensor>& sl
 
 StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& y0, const Tensor& first_slope,
                             const Span& span) {
-  const Time dt = span.dt();
+  const Stretch stretch = stretch_of(tableau, span);
+  const Time& dt = stretch.length;
   StepResult result;
   result.slopes.reserve(tableau.stages());
   result.slopes.push_back(first_slope.defined() ? first_slope : f(start_of(span), y0));
@@ -141,10 +194,8 @@ StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& 
   };
   Tensor y = y0;
   for (int i = 1; i < tableau.stages(); ++i) {
-    const double c = tableau.c[i];
-    const Time t = c == 1 ? end_of(span) : span.t0 + c * dt;
     y = stage(tableau.a[i]);
-    result.slopes.push_back(f(t, y));
+    result.slopes.push_back(f(stage_time(tableau, i, stretch, span), y));
   }
   result.y1 = tableau.reuses_last_slope() ? y : stage(tableau.b);
   return result;
@@ -156,8 +207,9 @@ TakenStep take_step(const Method& method, Evaluator& f, const State& state, cons
   StepResult result =
       runge_kutta_step(tableau, f, state.y, state.slopes.empty() ? Tensor() : state.slopes[0], span);
   State next = {result.y1, {}};
-  // with edges looked at from inside, the slope at the end belongs to this step alone
-  if (tableau.reuses_last_slope() && !span.first_inside) next.slopes.push_back(result.slopes.back());
+  // where edges are moved or rounded, the slope at the end belongs to this step alone
+  const bool same_edge = !span.first_inside && span.shortening == 0 && span.stage_times == StageTimes::Double;
+  if (tableau.reuses_last_slope() && same_edge) next.slopes.push_back(result.slopes.back());
   return {std::move(result), std::move(next)};
 }
 

@@ -31,6 +31,8 @@ struct Span {
   Time t0, t1;
   bool first_inside = false;
   bool last_inside = false;
+  double shortening = 0;  // eps of StageEdges::Shortened, which moves the first stage or the whole step
+  StageTimes stage_times = StageTimes::Double;
   Time dt() const { return t1 - t0; }
 };
 
