@@ -22,6 +22,7 @@ endif()
 
 add_library(fastweights
   src/base/lyndon.cpp
+  src/base/random.cpp
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
@@ -40,12 +41,15 @@ add_library(fastweights
   src/tensor/parallel.cpp
   src/tensor/product.cpp
   src/tensor/ragged.cpp
+  src/tensor/random_tensor.cpp
   src/tensor/runtime.cpp
   src/tensor/safetensors.cpp
   src/tensor/safetensors_header.cpp
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
+# random numbers are the same on machines that would fuse multiply-adds by themselves
+set_source_files_properties(src/base/random.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 add_library(fastweights::fastweights ALIAS fastweights)
 target_include_directories(fastweights
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>

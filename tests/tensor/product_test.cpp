@@ -44,17 +44,18 @@ void expect_rows_alone(const char* name, const Function& f, at::IntArrayRef row,
       sizes.insert(sizes.begin(), rows + 1);
       const Tensor x = (random(sizes, 7 + rows) * 4).to(type).slice(0, 1);
       const Tensor g = random({rows, out}, 8 + rows).to(type);
-      for (const int used : {1, 2}) {
-        set_thread_count(used);
-        const Row all = evaluate(f, x, g);
-        for (int64_t r = 0; r<rows; r += rows> 20 ? 11 : 1) {
-          const Row alone = evaluate(f, x.slice(0, r, r + 1), g.slice(0, r, r + 1).clone());
-          ASSERT_TRUE(same_bits(alone.value, all.value.slice(0, r, r + 1)))
-              << name << " " << type << " row " << r << " of " << x.sizes() << ", threads " << used;
-          ASSERT_TRUE(same_bits(alone.gradient, all.gradient.slice(0, r, r + 1)))
-              << "gradient of " << name << " " << type << " row " << r << " of " << x.sizes() << ", threads "
-              << used;
-        }
+      set_thread_count(1);
+      const Row one = evaluate(f, x, g);
+      set_thread_count(2);
+      const Row two = evaluate(f, x, g);
+      ASSERT_TRUE(same_bits(one.value, two.value) && same_bits(one.gradient, two.gradient))
+          << name << " " << type << " " << x.sizes() << " depends on threads";
+      for (int64_t r = 0; r < rows; r += rows > 20 ? 13 : 1) {
+        const Row alone = evaluate(f, x.slice(0, r, r + 1), g.slice(0, r, r + 1).clone());
+        ASSERT_TRUE(same_bits(alone.value, one.value.slice(0, r, r + 1)))
+            << name << " " << type << " row " << r << " of " << x.sizes();
+        ASSERT_TRUE(same_bits(alone.gradient, one.gradient.slice(0, r, r + 1)))
+            << "gradient of " << name << " " << type << " row " << r << " of " << x.sizes();
       }
     }
   }
@@ -63,7 +64,7 @@ void expect_rows_alone(const char* name, const Function& f, at::IntArrayRef row,
 
 // the list in product.h: what LibTorch may be trusted with where rows must not depend on each other
 TEST(Products, ElementsAndRowsOfLibTorchHaveTheBitsTheyHaveAlone) {
-  for (const int64_t width : {1, 2, 3, 5, 7, 9, 13, 17, 31, 33, 65, 129, 333}) {
+  for (const int64_t width : {1, 3, 7, 9, 17, 33, 65, 333}) {
     expect_rows_alone(
         "exp", [](const Tensor& x) { return at::exp(x); }, {width}, width);
     expect_rows_alone(
@@ -82,7 +83,7 @@ TEST(Products, ElementsAndRowsOfLibTorchHaveTheBitsTheyHaveAlone) {
 }
 
 TEST(Products, OurSigmoidHasTheBitsItHasAlone) {
-  for (const int64_t width : {1, 2, 3, 5, 7, 9, 13, 17, 31, 33, 65, 129, 333}) {
+  for (const int64_t width : {1, 3, 7, 9, 17, 33, 65, 333}) {
     expect_rows_alone(
         "sigmoid", [](const Tensor& x) { return sigmoid(x, Products::FixedOrder); }, {width}, width);
   }
@@ -122,8 +123,8 @@ TEST(Products, RowsOfALinearMapHaveTheBitsTheyHaveAlone) {
 }
 
 TEST(Products, MatricesOfABatchHaveTheBitsTheyHaveAlone) {
-  for (const int64_t m : {1, 3, 4, 8, 9}) {
-    for (const int64_t n : {1, 2, 4, 7, 8, 13, 20}) {
+  for (const int64_t m : {1, 3, 4, 9}) {
+    for (const int64_t n : {1, 2, 4, 7, 13, 20}) {
       const auto vectors = [](const Tensor& w, int64_t width) {
         return at::slice(w.detach().flatten(1), 1, 0, 1).expand({w.size(0), width}) +
                random({1, width}, 9).to(w.scalar_type());

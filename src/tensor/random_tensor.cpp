@@ -1,0 +1,32 @@
+#include "tensor/random_tensor.h"
+
+#include <cmath>
+
+#include "fastweights/error.h"
+
+namespace fastweights {
+namespace {
+
+template <typename F>
+Tensor drawn(at::IntArrayRef shape, at::ScalarType type, F&& draw) {
+  Tensor result = at::empty(shape, at::kDouble);
+  double* values = result.data_ptr<double>();
+  for (int64_t i = 0; i < result.numel(); ++i) values[i] = draw();
+  return result.to(type);
+}
+
+}  // namespace
+
+Tensor uniform(at::IntArrayRef shape, double low, double high, Random& random, at::ScalarType type) {
+  FW_CHECK(std::isfinite(low) && std::isfinite(high) && low <= high,
+           "[uniform] low must not be above high, and both must be finite, got ", low, " and ", high);
+  return drawn(shape, type, [&] { return random.uniform(low, high); });
+}
+
+Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type) {
+  FW_CHECK(rate >= 0 && rate < 1, "[dropout_mask] rate must be in [0, 1), got ", rate);
+  const double kept = 1 / (1 - rate);
+  return drawn(shape, type, [&] { return random.uniform() < rate ? 0 : kept; });
+}
+
+}  // namespace fastweights
