@@ -35,58 +35,66 @@ Row evaluate(const Function& f, const Tensor& x, const Tensor& g) {
 }
 
 // f maps rows [R, ...] to rows of the size `out`: each row of a batch has the bits it has alone, in value and
-// gradient, for either type, one and two threads, and a memory that starts anywhere
+// gradient, for either type and a memory that starts anywhere
 void expect_rows_alone(const char* name, const Function& f, at::IntArrayRef row, int64_t out) {
-  const int threads = thread_count();
   for (const at::ScalarType type : {at::kFloat, at::kDouble}) {
     for (const int64_t rows : {1, 2, 3, 5, 33, 199}) {
       std::vector<int64_t> sizes = row.vec();
       sizes.insert(sizes.begin(), rows + 1);
       const Tensor x = (random(sizes, 7 + rows) * 4).to(type).slice(0, 1);
       const Tensor g = random({rows, out}, 8 + rows).to(type);
-      set_thread_count(1);
-      const Row one = evaluate(f, x, g);
-      set_thread_count(2);
-      const Row two = evaluate(f, x, g);
-      ASSERT_TRUE(same_bits(one.value, two.value) && same_bits(one.gradient, two.gradient))
-          << name << " " << type << " " << x.sizes() << " depends on threads";
-      for (int64_t r = 0; r < rows; r += rows > 20 ? 13 : 1) {
+      const Row all = evaluate(f, x, g);
+      for (int64_t r = 0; r<rows; r += rows> 20 ? 13 : 1) {
         const Row alone = evaluate(f, x.slice(0, r, r + 1), g.slice(0, r, r + 1).clone());
-        ASSERT_TRUE(same_bits(alone.value, one.value.slice(0, r, r + 1)))
-            << name << " " << type << " row " << r << " of " << x.sizes();
-        ASSERT_TRUE(same_bits(alone.gradient, one.gradient.slice(0, r, r + 1)))
-            << "gradient of " << name << " " << type << " row " << r << " of " << x.sizes();
+        ASSERT_TRUE(same_bits(alone.value, all.value.slice(0, r, r + 1)))
+            << name << " " << type << " row " << r << " of " << x.sizes() << ", threads " << thread_count();
+        ASSERT_TRUE(same_bits(alone.gradient, all.gradient.slice(0, r, r + 1)))
+            << "gradient of " << name << " " << type << " row " << r << " of " << x.sizes() << ", threads "
+            << thread_count();
       }
     }
   }
-  set_thread_count(threads);
+}
+
+// with one thread and with two; changing their number is slow, so it is done around as much as possible
+void for_thread_counts(const std::function<void()>& body) {
+  const int before = thread_count();
+  for (const int threads : {1, 2}) {
+    set_thread_count(threads);
+    body();
+  }
+  set_thread_count(before);
 }
 
 // the list in product.h: what LibTorch may be trusted with where rows must not depend on each other
 TEST(Products, ElementsAndRowsOfLibTorchHaveTheBitsTheyHaveAlone) {
-  for (const int64_t width : {1, 3, 7, 9, 17, 33, 65, 333}) {
-    expect_rows_alone(
-        "exp", [](const Tensor& x) { return at::exp(x); }, {width}, width);
-    expect_rows_alone(
-        "tanh", [](const Tensor& x) { return at::tanh(x); }, {width}, width);
-    expect_rows_alone(
-        "relu", [](const Tensor& x) { return at::relu(x); }, {width}, width);
-    expect_rows_alone(
-        "softmax", [](const Tensor& x) { return at::softmax(x, -1); }, {width}, width);
-    const Function layer_norm = [&](const Tensor& x) {
-      const Tensor weight = random({width}, 3).to(x.scalar_type()),
-                   bias = random({width}, 4).to(x.scalar_type());
-      return at::layer_norm(x, {width}, weight, bias);
-    };
-    expect_rows_alone("layer_norm", layer_norm, {width}, width);
-  }
+  for_thread_counts([] {
+    for (const int64_t width : {1, 3, 7, 9, 17, 33, 65, 333}) {
+      expect_rows_alone(
+          "exp", [](const Tensor& x) { return at::exp(x); }, {width}, width);
+      expect_rows_alone(
+          "tanh", [](const Tensor& x) { return at::tanh(x); }, {width}, width);
+      expect_rows_alone(
+          "relu", [](const Tensor& x) { return at::relu(x); }, {width}, width);
+      expect_rows_alone(
+          "softmax", [](const Tensor& x) { return at::softmax(x, -1); }, {width}, width);
+      const Function layer_norm = [&](const Tensor& x) {
+        const Tensor weight = random({width}, 3).to(x.scalar_type()),
+                     bias = random({width}, 4).to(x.scalar_type());
+        return at::layer_norm(x, {width}, weight, bias);
+      };
+      expect_rows_alone("layer_norm", layer_norm, {width}, width);
+    }
+  });
 }
 
 TEST(Products, OurSigmoidHasTheBitsItHasAlone) {
-  for (const int64_t width : {1, 3, 7, 9, 17, 33, 65, 333}) {
-    expect_rows_alone(
-        "sigmoid", [](const Tensor& x) { return sigmoid(x, Products::FixedOrder); }, {width}, width);
-  }
+  for_thread_counts([] {
+    for (const int64_t width : {1, 3, 7, 9, 17, 33, 65, 333}) {
+      expect_rows_alone(
+          "sigmoid", [](const Tensor& x) { return sigmoid(x, Products::FixedOrder); }, {width}, width);
+    }
+  });
 }
 
 TEST(Products, SigmoidIsLibTorchsToRounding) {
@@ -110,43 +118,46 @@ TEST(Products, SigmoidIsFlatFarFromZero) {
 }
 
 TEST(Products, RowsOfALinearMapHaveTheBitsTheyHaveAlone) {
-  for (const int64_t in : {1, 3, 8, 17, 50}) {
-    for (const int64_t out : {1, 2, 5, 8, 13, 31}) {
-      const Function f = [&](const Tensor& x) {
-        const Tensor weight = random({out, in}, 5).to(x.scalar_type()),
-                     bias = random({out}, 6).to(x.scalar_type());
-        return linear(x, weight, bias, Products::FixedOrder);
-      };
-      expect_rows_alone("linear", f, {in}, out);
+  for_thread_counts([] {
+    for (const int64_t in : {1, 3, 8, 17, 50}) {
+      for (const int64_t out : {1, 2, 5, 8, 13, 31}) {
+        const Function f = [&](const Tensor& x) {
+          const Tensor weight = random({out, in}, 5).to(x.scalar_type()),
+                       bias = random({out}, 6).to(x.scalar_type());
+          return linear(x, weight, bias, Products::FixedOrder);
+        };
+        expect_rows_alone("linear", f, {in}, out);
+      }
     }
-  }
+  });
 }
 
 TEST(Products, MatricesOfABatchHaveTheBitsTheyHaveAlone) {
-  for (const int64_t m : {1, 3, 4, 9}) {
-    for (const int64_t n : {1, 2, 4, 7, 13, 20}) {
-      const auto vectors = [](const Tensor& w, int64_t width) {
-        return at::slice(w.detach().flatten(1), 1, 0, 1).expand({w.size(0), width}) +
-               random({1, width}, 9).to(w.scalar_type());
-      };
-      const Function of_w = [&](const Tensor& w) { return matvec(w, vectors(w, n)); };
-      const Function of_w_transposed = [&](const Tensor& w) { return matvec_transposed(w, vectors(w, m)); };
-      expect_rows_alone("matvec", of_w, {m, n}, m);
-      expect_rows_alone("matvec_transposed", of_w_transposed, {m, n}, n);
-      const auto matrices = [&](const Tensor& k) {
-        return at::slice(k.detach(), 1, 0, 1).unsqueeze(-1) + random({1, m, n}, 10).to(k.scalar_type());
-      };
-      const Function of_k = [&](const Tensor& k) { return matvec(matrices(k), k); };
-      const Function of_v = [&](const Tensor& v) { return matvec_transposed(matrices(v), v); };
-      expect_rows_alone("matvec by k", of_k, {n}, m);
-      expect_rows_alone("matvec_transposed by v", of_v, {m}, n);
+  for_thread_counts([] {
+    for (const int64_t m : {1, 3, 4, 9}) {
+      for (const int64_t n : {1, 2, 4, 7, 13, 20}) {
+        const auto vectors = [](const Tensor& w, int64_t width) {
+          return at::slice(w.detach().flatten(1), 1, 0, 1).expand({w.size(0), width}) +
+                 random({1, width}, 9).to(w.scalar_type());
+        };
+        const Function of_w = [&](const Tensor& w) { return matvec(w, vectors(w, n)); };
+        const Function of_w_transposed = [&](const Tensor& w) { return matvec_transposed(w, vectors(w, m)); };
+        expect_rows_alone("matvec", of_w, {m, n}, m);
+        expect_rows_alone("matvec_transposed", of_w_transposed, {m, n}, n);
+        const auto matrices = [&](const Tensor& k) {
+          return at::slice(k.detach(), 1, 0, 1).unsqueeze(-1) + random({1, m, n}, 10).to(k.scalar_type());
+        };
+        const Function of_k = [&](const Tensor& k) { return matvec(matrices(k), k); };
+        const Function of_v = [&](const Tensor& v) { return matvec_transposed(matrices(v), v); };
+        expect_rows_alone("matvec by k", of_k, {n}, m);
+        expect_rows_alone("matvec_transposed by v", of_v, {m}, n);
+      }
     }
-  }
+  });
 }
 
 // enough of them for each thread
 TEST(Products, ThreadsDoNotChangeLargeBatches) {
-  const int threads = thread_count();
   const Tensor w = random({5000, 5, 7}, 1), k = random({5000, 7}, 2), v = random({5000, 5}, 3);
   const auto all = [&] {
     const Tensor leaf = w.clone().set_requires_grad(true);
@@ -155,13 +166,10 @@ TEST(Products, ThreadsDoNotChangeLargeBatches) {
     result.insert(result.end(), {forward, transposed, linear(k, w[0], {}, Products::FixedOrder)});
     return result;
   };
-  set_thread_count(1);
-  const std::vector<Tensor> one = all();
-  set_thread_count(2);
-  const std::vector<Tensor> two = all();
-  set_thread_count(threads);
-  for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(same_bits(one[i], two[i])) << i;
-  EXPECT_TRUE(same_bits(matvec(w[4321], k[4321]), one[1][4321]));
+  std::vector<std::vector<Tensor>> results;
+  for_thread_counts([&] { results.push_back(all()); });
+  for (size_t i = 0; i < results[0].size(); ++i) EXPECT_TRUE(same_bits(results[0][i], results[1][i])) << i;
+  EXPECT_TRUE(same_bits(matvec(w[4321], k[4321]), results[0][1][4321]));
 }
 
 TEST(Products, LinearIsLibTorchsToRounding) {
