@@ -47,6 +47,7 @@ add_library(fastweights
   src/tensor/safetensors_header.cpp
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
+  src/train/optimise.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
 # random numbers are the same on machines that would fuse multiply-adds by themselves
 set_source_files_properties(src/base/random.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

@@ -5,6 +5,7 @@
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
 #include "fastweights/logsignature.h"
+#include "fastweights/optimise.h"
 #include "fastweights/ragged.h"
 #include "fastweights/safetensors.h"
 #include "fastweights/selftest.h"

@@ -54,7 +54,10 @@ const std::map<std::string, std::set<std::string>> kBelow = {
     {"solve", {"base", "kernels", "tensor"}},
     {"control", {"base", "kernels", "tensor", "solve"}},
     {"environment", {"base", "kernels", "tensor"}},
-    {"selftest", {"base", "kernels", "tensor", "solve", "control"}},
+    {"nn", {"base", "kernels", "tensor", "solve", "control"}},
+    {"model", {"base", "kernels", "tensor", "solve", "control", "nn"}},
+    {"train", {"base", "kernels", "tensor", "solve", "control", "nn", "model"}},
+    {"selftest", {"base", "kernels", "tensor", "solve", "control", "nn", "model", "train"}},
 };
 
 const std::map<std::string, std::string> kPublicHeaders = {
@@ -63,7 +66,7 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"ragged.h", "tensor"},        {"safetensors.h", "tensor"},
     {"solve.h", "solve"},          {"control.h", "control"},
     {"logsignature.h", "control"}, {"environment.h", "environment"},
-    {"selftest.h", "selftest"},
+    {"optimise.h", "train"},       {"selftest.h", "selftest"},
 };
 
 // the layer of a path of ours, or "" for another library's header

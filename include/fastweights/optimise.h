@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fastweights/tensor.h"
+
+/// Losses to gradients to better parameters.
+
+namespace fastweights {
+
+struct AdamOptions {
+  double learning_rate = 1e-3;
+  double beta1 = 0.9, beta2 = 0.999;  ///< what is left of the means of g and g^2 after a step
+  double epsilon = 1e-8;
+};
+
+/// Adam as PyTorch computes it:
+///   m = beta1 m + (1 - beta1) g     s = beta2 s + (1 - beta2) g^2
+///   parameter -= learning_rate / (1 - beta1^t)  m / (sqrt(s) / sqrt(1 - beta2^t) + epsilon)
+class Adam {
+ public:
+  /// The parameters are changed in place by each step.
+  explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
+
+  /// One gradient for each parameter; an undefined one leaves its parameter alone, means and t included.
+  void step(const std::vector<Tensor>& gradients);
+
+  /// For the steps from here on.
+  void set_learning_rate(double learning_rate);
+  const AdamOptions& options() const { return options_; }
+
+ private:
+  struct Means {
+    Tensor first, second;  // of g and g^2, each like the parameter
+    int64_t steps = 0;
+  };
+  AdamOptions options_;
+  std::vector<Tensor> parameters_;
+  std::vector<Means> means_;
+};
+
+/// weight * sum of the tensors' 2-norms, not squared; where a tensor is zero its gradient is.
+Tensor norm_penalty(const std::vector<Tensor>& tensors, double weight);
+
+/// Gradients of a loss of one element; zeros for a parameter that it does not depend on. Frees the loss's
+/// graph.
+std::vector<Tensor> gradients(const Tensor& loss, const std::vector<Tensor>& parameters);
+
+}  // namespace fastweights
