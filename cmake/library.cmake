@@ -31,6 +31,8 @@ add_library(fastweights
   src/selftest/selftest.cpp
   src/solve/adaptive.cpp
   src/solve/adjoint.cpp
+  src/solve/adjoint_given.cpp
+  src/solve/augmented.cpp
   src/solve/checkpoint.cpp
   src/solve/plan.cpp
   src/solve/solve.cpp

@@ -121,7 +121,9 @@ struct SolveOptions {
   /// states.
   int64_t memory_limit = 0;
   std::optional<Method> adjoint_method = {};  ///< Adjoint: default is `method`
-  std::optional<Steps> adjoint_steps = {};    ///< Adjoint: default is `steps`
+  /// Adjoint: default is `steps`. Over given steps it goes back step by step, if all outputs are step times
+  /// (of their sample); that has no gradients of times. Given steps cannot be set here.
+  std::optional<Steps> adjoint_steps = {};
   AdjointNorm adjoint_norm = AdjointNorm::All;
 
   bool keep_step_log = false;  ///< fill Solution::step_log

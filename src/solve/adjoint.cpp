@@ -3,67 +3,13 @@
 #include <cmath>
 
 #include "fastweights/error.h"
+#include "solve/adjoint_given.h"
+#include "solve/augmented.h"
 #include "solve/solver.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {
 namespace {
-
-// the state of the backward problem as one flat vector: gradient of time, y, gradient of y, gradients of
-// parameters
-struct Augmented {
-  std::vector<int64_t> shape;  // of y
-  int64_t size;                // elements of y
-  std::vector<Tensor> parameters;
-
-  Tensor pack(const Tensor& time, const Tensor& y, const Tensor& grad_y,
-              const std::vector<Tensor>& grads) const {
-    std::vector<Tensor> parts = {time.reshape({1}).to(y.options()), y.reshape({-1}), grad_y.reshape({-1})};
-    for (const Tensor& grad : grads) parts.push_back(grad.reshape({-1}));
-    return at::cat(parts, 0);
-  }
-  Tensor time(const Tensor& state) const { return state.select(0, 0); }
-  Tensor y(const Tensor& state) const { return state.slice(0, 1, 1 + size).view(shape); }
-  Tensor grad_y(const Tensor& state) const { return state.slice(0, 1 + size, 1 + 2 * size).view(shape); }
-  std::vector<Tensor> grads(const Tensor& state) const {
-    std::vector<Tensor> result;
-    int64_t begin = 1 + 2 * size;
-    for (const Tensor& p : parameters) {
-      result.push_back(state.slice(0, begin, begin + p.numel()).view(p.sizes()));
-      begin += p.numel();
-    }
-    return result;
-  }
-  ErrorNorm norm(AdjointNorm kind) const {
-    ErrorNorm norm = {{1, size, size}};
-    if (kind == AdjointNorm::All) {
-      for (const Tensor& p : parameters) norm.parts.push_back(p.numel());
-    }
-    return norm;
-  }
-};
-
-// d/dt of the augmented state: f, and minus the products of the gradient of y with the derivatives of f
-Tensor augmented_slope(const Field& f, const Augmented& layout, const Time& t, const Tensor& state,
-                       bool follow_time) {
-  const RecordGradients on(true);
-  const Tensor y = layout.y(state).detach().set_requires_grad(true);
-  std::vector<Tensor> inputs = {y};
-  inputs.insert(inputs.end(), layout.parameters.begin(), layout.parameters.end());
-  Time when = t;
-  if (follow_time) {
-    const Tensor moving = t.tensor().detach().clone().set_requires_grad(true);
-    when = Time(moving);
-    inputs.push_back(moving);
-  }
-  const Tensor slope = f(when, y);
-  std::vector<Tensor> products = vector_jacobian({slope}, inputs, {-layout.grad_y(state)});
-  const RecordGradients off(false);
-  const Tensor time = follow_time ? products.back() : at::zeros({}, y.options());
-  const std::vector<Tensor> grads(products.begin() + 1,
-                                  products.begin() + 1 + static_cast<int64_t>(layout.parameters.size()));
-  return layout.pack(time, slope.detach(), products[0], grads);
-}
 
 // options of the backward problem; it is one state, so its steps are joint
 SolveOptions backward_options(const SolveOptions& options) {
@@ -73,7 +19,8 @@ SolveOptions backward_options(const SolveOptions& options) {
   if (AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&result.steps))
     adaptive->control = ErrorControl::Joint;
   FW_CHECK(!std::holds_alternative<GivenSteps>(result.steps),
-           "[solve] the adjoint needs steps of its own where forward steps are given: set adjoint_steps");
+           "[solve] adjoint_steps cannot be given steps; the adjoint goes back over given forward steps if ",
+           "adjoint_steps is left out");
   if (AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&result.steps)) {
     // one state has one set of times: everybody's
     if (adaptive->stop_times.defined()) adaptive->stop_times = adaptive->stop_times.reshape({-1});
@@ -138,8 +85,9 @@ struct BackwardProblem {
     // torchdiffeq integrates the gradient of time even if nobody wants it, and its error takes part in the
     // choice of steps; without error control it can be left out
     const bool follow_time = time_gradients || std::holds_alternative<AdaptiveSteps>(local.steps);
+    const auto time_gradient = follow_time ? TimeGradient::Follow : TimeGradient::Skip;
     const Field slope = [&](const Time& t, const Tensor& y) {
-      return augmented_slope(field, layout, t, y, follow_time);
+      return augmented_slope(field, layout, t, y, time_gradient);
     };
     const Solution solution = solve_checked(slope, state, ends, local, layout.norm(norm));
     if (!solution.status) {
@@ -177,9 +125,8 @@ struct BackwardProblem {
   }
 };
 
-}  // namespace
-
-Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options) {
+// the backward pass on steps of its own, from output to output
+AdjointPass interval_adjoint(const Field& f, const Tensor& ts, const SolveOptions& options) {
   const bool time_gradients = needs_gradient({ts});
   FW_CHECK(!time_gradients || ts.dim() == 1,
            "[solve] the adjoint has no gradients of times that differ between samples; take Gradient::Exact");
@@ -188,8 +135,19 @@ Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const
     FW_CHECK(!time_gradients || !fixed || fixed->stage_times == StageTimes::Double,
              "[solve] times in single precision have no gradients");
   }
-  BackwardProblem problem = {f, ts.detach(), backward_options(options), options.adjoint_norm, time_gradients};
+  const BackwardProblem problem = {f, ts.detach(), backward_options(options), options.adjoint_norm,
+                                   time_gradients};
   if (ts.dim() == 2) check_times_per_sample(problem.options);
+  return [problem](const Tensor& ys, const Tensor& grad_ys, const std::vector<Tensor>& parameters) {
+    return problem.run(ys, grad_ys, parameters);
+  };
+}
+
+}  // namespace
+
+Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options) {
+  const bool same_steps = std::holds_alternative<GivenSteps>(options.steps) && !options.adjoint_steps;
+  const AdjointPass pass = same_steps ? given_adjoint(f, y0, ts, options) : interval_adjoint(f, ts, options);
   Solution solution;
   {
     const RecordGradients off(false);
@@ -203,8 +161,8 @@ Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const
   inputs.insert(inputs.end(), parameters.begin(), parameters.end());
   // a copy shares the numbers without holding on to the graph that is about to be attached
   const Tensor ys = solution.ys.detach();
-  const auto backward = [problem, ys](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-    return problem.run(ys, grads[0], saved);
+  const auto backward = [pass, ys](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
+    return pass(ys, grads[0], saved);
   };
   solution.ys = differentiable("solve", {solution.ys}, inputs, parameters, backward)[0];
   return solution;

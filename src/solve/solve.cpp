@@ -67,7 +67,6 @@ void check_adaptive(const AdaptiveSteps& steps, const Method& method) {
   }
 }
 
-// a method is data, and data may be anybody's
 void check_tableau(const Tableau& t) {
   const size_t stages = t.b.size();
   FW_CHECK(stages >= 1 && t.c.size() == stages && t.a.size() == stages, "[solve] method ", t.name, " has ",
@@ -85,7 +84,7 @@ void check_tableau(const Tableau& t) {
 }
 
 void check_options(const SolveOptions& options, const Tensor& y0, const Tensor& ts) {
-  if (const Tableau* tableau = std::get_if<Tableau>(&options.method)) check_tableau(*tableau);
+  check_method(options.method);
   if (const FixedSteps* fixed = std::get_if<FixedSteps>(&options.steps)) {
     FW_CHECK(fixed->size >= 0 && std::isfinite(fixed->size),
              "[solve] the step size must be positive, or 0 for one step per output interval, got ",
@@ -121,12 +120,6 @@ void check_options(const SolveOptions& options, const Tensor& y0, const Tensor& 
   FW_CHECK(interpolation != OutputInterpolation::Quartic || (tableau && !tableau->mid.empty()),
            "[solve] quartic interpolation needs a method with weights for the middle of the step; ",
            tableau ? tableau->name : "an Adams method", " has none");
-  if (const Adams* adams = std::get_if<Adams>(&options.method)) {
-    FW_CHECK(adams->max_order >= 4 && adams->max_order <= 12,
-             "[solve] Adams methods have max_order 4 to 12, got ", adams->max_order);
-    FW_CHECK(adams->max_iterations > 0, "[solve] max_iterations must be positive, got ",
-             adams->max_iterations);
-  }
   for (size_t i = 0; i < options.parameters.size(); ++i) {
     FW_CHECK(options.parameters[i].defined(), "[solve] parameter ", i, " is undefined");
   }
@@ -235,6 +228,16 @@ std::string Status::message() const {
   }
   return fastweights::message("the step size fell to ", step, ", too small to move time: ", where,
                               "; loosen the tolerances or name the field's jumps in jump_times");
+}
+
+void check_method(const Method& method) {
+  if (const Tableau* tableau = std::get_if<Tableau>(&method)) check_tableau(*tableau);
+  if (const Adams* adams = std::get_if<Adams>(&method)) {
+    FW_CHECK(adams->max_order >= 4 && adams->max_order <= 12,
+             "[solve] Adams methods have max_order 4 to 12, got ", adams->max_order);
+    FW_CHECK(adams->max_iterations > 0, "[solve] max_iterations must be positive, got ",
+             adams->max_iterations);
+  }
 }
 
 Solution solve_checked(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options,
