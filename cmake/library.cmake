@@ -22,11 +22,25 @@ endif()
 
 add_library(fastweights
   src/base/lyndon.cpp
+  src/base/nearest.cpp
   src/base/random.cpp
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
   src/environment/environment.cpp
+  src/model/config.cpp
+  src/model/config_json.cpp
+  src/model/config_names.cpp
+  src/model/field.cpp
+  src/model/model.cpp
+  src/model/model_file.cpp
+  src/model/parts.cpp
+  src/model/published.cpp
+  src/model/schedule.cpp
+  src/model/signal.cpp
+  src/nn/fast_weight_layer.cpp
+  src/nn/layers.cpp
+  src/nn/rule.cpp
   src/selftest/definitions.cpp
   src/selftest/selftest.cpp
   src/solve/adaptive.cpp

@@ -53,6 +53,9 @@ bool is_causal(Interpolation interpolation);
 class Control {
  public:
   explicit Control(const RaggedSeries& series, const ControlOptions& options = {});
+  /// Constant between knots, with a derivative of zero. Sample b has knots offsets[b] .. offsets[b + 1] - 1
+  /// and one value fewer; values [N - B, C]. Differentiable with respect to the values.
+  static Control piecewise_constant(const RaggedTimes& knots, const Tensor& values);
 
   /// Times [Q] for every sample or [B, Q] for each: value and derivative [B, Q, C].
   Samples sample(const Tensor& times) const;
@@ -74,6 +77,7 @@ class Control {
   const Tensor& coefficients() const { return coefficients_; }
 
  private:
+  Control() = default;
   Samples sample_ragged(const Tensor& times, const Tensor& offsets) const;
 
   Tensor knots_;         // [N] float64

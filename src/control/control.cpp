@@ -178,6 +178,22 @@ Control::Control(const RaggedSeries& series, const ControlOptions& options) {
   coefficients_ = path_coefficients(PathKind::Linear, doubled, knots_, offsets_);
 }
 
+Control Control::piecewise_constant(const RaggedTimes& knots, const Tensor& values) {
+  FW_CHECK(values.dim() == 2 && at::isFloatingType(values.scalar_type()),
+           "[control] values must be floating-point [N - B, C], got ", values.sizes());
+  // knots must be what the times of a series must be
+  check_series({at::zeros({knots.times.size(0), 1}, at::kDouble), knots.times, knots.offsets}, "control", 2);
+  const int64_t pieces = knots.times.size(0) - (knots.offsets.size(0) - 1);
+  FW_CHECK(values.size(0) == pieces, "[control] ", knots.times.size(0), " knots of ",
+           knots.offsets.size(0) - 1, " samples have ", pieces, " pieces, got ", values.size(0), " values");
+  Control control;
+  control.knots_ = knots.times.detach().clone(at::MemoryFormat::Contiguous);
+  control.offsets_ = knots.offsets.clone();
+  control.one_each_ = at::arange(knots.offsets.size(0), at::kLong);
+  control.coefficients_ = at::stack({values, at::zeros_like(values)}, 1);
+  return control;
+}
+
 Tensor Control::begin() const { return knots_.index_select(0, offsets_.slice(0, 0, -1)); }
 
 Tensor Control::end() const { return knots_.index_select(0, offsets_.slice(0, 1) - 1); }

@@ -60,5 +60,9 @@ void check_paths(GoldenFile& file);
 void check_logsig(GoldenFile& file);
 void check_solvers(GoldenFile& file);
 void check_adjoint(GoldenFile& file);
+void check_fwp_spline(GoldenFile& file);
+void check_fwp_eigenworms(GoldenFile& file);
+void check_single_precision_trace(GoldenFile& file);
+void check_train(GoldenFile& file);
 
 }  // namespace fastweights::golden

@@ -20,7 +20,11 @@ Check find_check(const std::string& group) {
   static const std::map<std::string, Check> kChecks = {{"paths", check_paths},
                                                        {"logsig", check_logsig},
                                                        {"solvers", check_solvers},
-                                                       {"adjoint", check_adjoint}};
+                                                       {"adjoint", check_adjoint},
+                                                       {"fwp_speech", check_fwp_spline},
+                                                       {"fwp_sepsis", check_fwp_spline},
+                                                       {"fwp_eigenworms", check_fwp_eigenworms},
+                                                       {"train", check_train}};
   const auto found = kChecks.find(group);
   return found == kChecks.end() ? nullptr : found->second;
 }

@@ -1,4 +1,4 @@
-#include "tensor/product.h"
+#include "fastweights/product.h"
 
 #include <cstring>
 #include <functional>

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fastweights/control.h"
+#include "fastweights/model_config.h"
+#include "fastweights/ragged.h"
+#include "fastweights/solve.h"
+
+/// Continuous-time fast weight programmers: ragged series in, one output per sample or per time asked for.
+///
+///     FastWeightProgrammer model({.channels = 3, .outputs = 2});
+///     const Tensor logits = model.forward({.series = series}).outputs;
+///
+/// This is the definition: plain LibTorch operations on control paths and solvers.
+
+namespace fastweights {
+
+/// Fast weights of a batch at some time.
+struct FastWeights {
+  std::vector<Tensor> w;  // per layer [B, H, V, K]
+  Tensor t;               // [B] float64, in the time of the series
+};
+
+struct ModelInput {
+  RaggedSeries series;
+  Tensor static_features = {};  // [B, F], if the model has them
+  /// Times per sample at which outputs are wanted, rising; default: the end of each series.
+  std::optional<RaggedTimes> output_times = {};
+  /// Go on from here instead of W(t0).
+  std::optional<FastWeights> start = {};
+};
+
+struct ModelOutput {
+  Tensor outputs;         // [M, O]: one row per output time, or per sample
+  Tensor times;           // [M] float64
+  Tensor offsets;         // [B + 1]: rows of each sample
+  std::vector<Tensor> w;  // per layer [M, H, V, K]: fast weights at the outputs
+  FastWeights last;       // at each sample's last output; `start` of a later call
+  Status status;          // of the solve
+  int64_t steps = 0, evaluations = 0;
+  std::string backend;  // that ran
+};
+
+enum class Mode { Evaluate, Train };
+
+struct ForwardOptions {
+  Mode mode = Mode::Evaluate;  ///< Train: with dropout
+  uint64_t seed = 0;           ///< of dropout
+  /// Called with every time at which the signal was looked at, and what was there: value and derivative [B,
+  /// C].
+  std::function<void(const Time&, const Samples&)> observe = {};
+};
+
+struct ModelOptions {
+  uint64_t seed = 1;  ///< of the initial parameters, the same numbers on every machine
+  at::ScalarType type = at::kFloat;
+  std::vector<Rule> own_rules = {};  ///< that config.rule may name
+};
+
+using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
+
+class FastWeightProgrammer {
+ public:
+  explicit FastWeightProgrammer(const ModelConfig& config, const ModelOptions& options = {});
+  ~FastWeightProgrammer();
+  FastWeightProgrammer(FastWeightProgrammer&&) noexcept;
+  FastWeightProgrammer& operator=(FastWeightProgrammer&&) noexcept;
+
+  /// Differentiable with respect to the parameters, the series' values, the static features and the start.
+  ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
+
+  const ModelConfig& config() const;
+  /// How gradients are made is no property of the parameters and may change: method, steps, gradient.
+  void set_solver(const SolverConfig& solver);
+  /// In a fixed order; changed in place they change the model.
+  const NamedParameters& parameters() const;
+  std::vector<Tensor> parameter_tensors() const;
+  int64_t parameter_count() const;
+
+ private:
+  struct Parts;
+  std::shared_ptr<Parts> parts_;  // shared with backward passes that are still to come
+};
+
+/// Writes parameters as safetensors with the configuration in the metadata.
+void save_model(const std::string& path, const FastWeightProgrammer& model);
+
+/// Reads such a file. Rules beyond the built-in ones must be given.
+FastWeightProgrammer load_model(const std::string& path, const std::vector<Rule>& own_rules = {});
+
+/// The median gap between neighbouring times, over all samples: a good time_unit.
+double median_gap(const RaggedSeries& series);
+
+}  // namespace fastweights

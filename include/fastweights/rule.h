@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fastweights/tensor.h"
+
+/// Learning rules: how the fast weight matrix W(t) is written. A rule is one function of the key, the value,
+/// the learning rate and W. Everything works on batches of heads: leading dimensions are shared.
+
+namespace fastweights {
+
+/// a b^T: [..., V] and [..., K] to [..., V, K]
+Tensor outer_product(const Tensor& a, const Tensor& b);
+
+/// How a key enters the rule: through a softmax, or as the slow net made it.
+enum class KeyForm { Softmax, Raw };
+/// How a value enters the rule: through a tanh, or as the slow net made it.
+enum class ValueForm { Tanh, Raw };
+
+/// dW/dt from k [..., K], v [..., V], beta [..., 1] and W [..., V, K], of the shape of W.
+using RuleSlope =
+    std::function<Tensor(const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w)>;
+
+struct Rule {
+  std::string name;
+  KeyForm key = KeyForm::Softmax;
+  ValueForm value = ValueForm::Tanh;
+  RuleSlope slope = {};
+};
+
+Rule hebb();         ///< beta v (x) k
+Rule oja();          ///< beta v (x) (k - W^T v), the paper's equation
+Rule oja_softmax();  ///< beta v (x) softmax(k - W^T v), as published
+Rule delta_pre();    ///< beta (v - W k) (x) k with v = tanh(.)
+Rule delta_post();   ///< beta tanh(v - W k) (x) k
+
+/// The rules above.
+const std::vector<Rule>& all_rules();
+
+/// What keys and values are made from. The query reads what the keys read.
+enum class Drive {
+  X,                 ///< both from x (direct NODE), by one slow net
+  DerivativeKeys,    ///< keys and rates from x', values from x
+  DerivativeValues,  ///< keys and rates from x, values from x'
+  Derivative,        ///< both from x'
+  TensorMap          ///< dW/dt = F(W) x' with a network F of W itself; no rule. It does not scale.
+};
+
+/// The learning rate: sigmoid(b), or b itself as in the published Hebb-CDE.
+enum class LearningRate { Sigmoid, Raw };
+
+/// Whether the rule's tanh of the value is applied; the published Hebb-CDE leaves it out.
+enum class ValueActivation { Tanh, None };
+
+/// How W is read: y = W q, or y = W^T q as in the published Hebb- and Oja-CDE.
+enum class Read { Plain, Transposed };
+
+}  // namespace fastweights

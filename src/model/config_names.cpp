@@ -1,0 +1,132 @@
+#include "model/config_names.h"
+
+namespace fastweights {
+
+const Names<ControlKind>& names_of(ControlKind) {
+  static const Names<ControlKind> kNames = {{ControlKind::NaturalCubic, "natural_cubic"},
+                                            {ControlKind::HermiteCubic, "hermite_cubic"},
+                                            {ControlKind::Linear, "linear"},
+                                            {ControlKind::Rectilinear, "rectilinear"},
+                                            {ControlKind::Hold, "hold"},
+                                            {ControlKind::LogSignature, "log_signature"}};
+  return kNames;
+}
+
+const Names<EndFilling>& names_of(EndFilling) {
+  static const Names<EndFilling> kNames = {{EndFilling::WholeGap, "whole_gap"},
+                                           {EndFilling::EndPoint, "end_point"}};
+  return kNames;
+}
+
+const Names<NeverObserved>& names_of(NeverObserved) {
+  static const Names<NeverObserved> kNames = {{NeverObserved::Zero, "zero"},
+                                              {NeverObserved::Reject, "reject"}};
+  return kNames;
+}
+
+const Names<WindowTail>& names_of(WindowTail) {
+  static const Names<WindowTail> kNames = {{WindowTail::Drop, "drop"}, {WindowTail::Keep, "keep"}};
+  return kNames;
+}
+
+const Names<WindowClock>& names_of(WindowClock) {
+  static const Names<WindowClock> kNames = {{WindowClock::Windows, "windows"}, {WindowClock::Time, "time"}};
+  return kNames;
+}
+
+const Names<LastWindow>& names_of(LastWindow) {
+  static const Names<LastWindow> kNames = {{LastWindow::Once, "once"}, {LastWindow::Twice, "twice"}};
+  return kNames;
+}
+
+const Names<StepRule>& names_of(StepRule) {
+  static const Names<StepRule> kNames = {{StepRule::Observations, "observations"},
+                                         {StepRule::Fixed, "fixed"},
+                                         {StepRule::SharedGrid, "shared_grid"},
+                                         {StepRule::Adaptive, "adaptive"}};
+  return kNames;
+}
+
+const Names<StageEdges>& names_of(StageEdges) {
+  static const Names<StageEdges> kNames = {
+      {StageEdges::AsIs, "as_is"}, {StageEdges::Inside, "inside"}, {StageEdges::Shortened, "shortened"}};
+  return kNames;
+}
+
+const Names<StageTimes>& names_of(StageTimes) {
+  static const Names<StageTimes> kNames = {{StageTimes::Double, "double"}, {StageTimes::Single, "single"}};
+  return kNames;
+}
+
+const Names<ErrorControl>& names_of(ErrorControl) {
+  static const Names<ErrorControl> kNames = {{ErrorControl::PerSample, "per_sample"},
+                                             {ErrorControl::Joint, "joint"}};
+  return kNames;
+}
+
+const Names<FirstStepGradient>& names_of(FirstStepGradient) {
+  static const Names<FirstStepGradient> kNames = {{FirstStepGradient::None, "none"},
+                                                  {FirstStepGradient::Through, "through"}};
+  return kNames;
+}
+
+const Names<Gradient>& names_of(Gradient) {
+  static const Names<Gradient> kNames = {
+      {Gradient::Exact, "exact"}, {Gradient::Checkpointed, "checkpointed"}, {Gradient::Adjoint, "adjoint"}};
+  return kNames;
+}
+
+const Names<InitialWeights>& names_of(InitialWeights) {
+  static const Names<InitialWeights> kNames = {{InitialWeights::Rule, "rule"},
+                                               {InitialWeights::Zero, "zero"},
+                                               {InitialWeights::StaticFeatures, "static_features"},
+                                               {InitialWeights::FirstObservation, "first_observation"}};
+  return kNames;
+}
+
+const Names<QueryTime>& names_of(QueryTime) {
+  static const Names<QueryTime> kNames = {{QueryTime::Output, "output"},
+                                          {QueryTime::LastOfBatch, "last_of_batch"},
+                                          {QueryTime::FirstObservation, "first_observation"}};
+  return kNames;
+}
+
+const Names<LayerInput>& names_of(LayerInput) {
+  static const Names<LayerInput> kNames = {{LayerInput::Weights, "weights"}, {LayerInput::Update, "update"}};
+  return kNames;
+}
+
+const Names<Backend>& names_of(Backend) {
+  static const Names<Backend> kNames = {{Backend::Auto, "auto"},
+                                        {Backend::Reference, "reference"},
+                                        {Backend::Cpu, "cpu"},
+                                        {Backend::Cuda, "cuda"}};
+  return kNames;
+}
+
+const Names<Drive>& names_of(Drive) {
+  static const Names<Drive> kNames = {{Drive::X, "x"},
+                                      {Drive::DerivativeKeys, "derivative_keys"},
+                                      {Drive::DerivativeValues, "derivative_values"},
+                                      {Drive::Derivative, "derivative"},
+                                      {Drive::TensorMap, "tensor_map"}};
+  return kNames;
+}
+
+const Names<LearningRate>& names_of(LearningRate) {
+  static const Names<LearningRate> kNames = {{LearningRate::Sigmoid, "sigmoid"}, {LearningRate::Raw, "raw"}};
+  return kNames;
+}
+
+const Names<ValueActivation>& names_of(ValueActivation) {
+  static const Names<ValueActivation> kNames = {{ValueActivation::Tanh, "tanh"},
+                                                {ValueActivation::None, "none"}};
+  return kNames;
+}
+
+const Names<Read>& names_of(Read) {
+  static const Names<Read> kNames = {{Read::Plain, "plain"}, {Read::Transposed, "transposed"}};
+  return kNames;
+}
+
+}  // namespace fastweights

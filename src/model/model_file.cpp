@@ -1,0 +1,68 @@
+#include "fastweights/error.h"
+#include "fastweights/model.h"
+#include "fastweights/safetensors.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+constexpr const char* kFormat = "fastweights model 1";
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+  throw std::runtime_error("[load_model] " + path + ": " + what);
+}
+
+at::ScalarType parameter_type(const std::string& path, const NamedTensors& file) {
+  if (file.tensors.empty()) refuse(path, "there are no parameters in it");
+  return file.tensors.begin()->second.scalar_type();
+}
+
+FastWeightProgrammer model_of(const std::string& path, const NamedTensors& file,
+                              const std::vector<Rule>& own_rules) {
+  const auto format = file.metadata.find("format");
+  if (format == file.metadata.end() || format->second != kFormat) {
+    refuse(path, std::string("this is not a model file; the metadata must have format '") + kFormat + "'");
+  }
+  const auto config = file.metadata.find("config");
+  if (config == file.metadata.end()) refuse(path, "there is no configuration in the metadata");
+  try {
+    return FastWeightProgrammer(config_from_json(config->second),
+                                {.type = parameter_type(path, file), .own_rules = own_rules});
+  } catch (const std::invalid_argument& error) {
+    refuse(path, error.what());
+  }
+}
+
+}  // namespace
+
+void save_model(const std::string& path, const FastWeightProgrammer& model) {
+  NamedTensors file;
+  for (const auto& [name, tensor] : model.parameters()) file.tensors[name] = tensor.detach();
+  file.metadata = {{"format", kFormat}, {"config", to_json(model.config())}};
+  save_safetensors(path, file);
+}
+
+FastWeightProgrammer load_model(const std::string& path, const std::vector<Rule>& own_rules) {
+  const NamedTensors file = load_safetensors(path);
+  FastWeightProgrammer model = model_of(path, file, own_rules);
+  const RecordGradients off(false);
+  for (const auto& [name, tensor] : model.parameters()) {
+    const auto found = file.tensors.find(name);
+    if (found == file.tensors.end()) refuse(path, "parameter " + name + " is missing");
+    if (found->second.sizes() != tensor.sizes() || found->second.scalar_type() != tensor.scalar_type()) {
+      refuse(path, message("parameter ", name, " must be ", tensor.scalar_type(), " ", tensor.sizes(),
+                           ", it is ", found->second.scalar_type(), " ", found->second.sizes()));
+    }
+    tensor.copy_(found->second);
+  }
+  if (file.tensors.size() != model.parameters().size()) {
+    for (const auto& [name, tensor] : file.tensors) {
+      bool known = false;
+      for (const auto& [ours, parameter] : model.parameters()) known = known || ours == name;
+      if (!known) refuse(path, "there is no place for " + name);
+    }
+  }
+  return model;
+}
+
+}  // namespace fastweights

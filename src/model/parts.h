@@ -1,0 +1,53 @@
+#pragma once
+
+#include "fastweights/model.h"
+#include "nn/fast_weight_layer.h"
+
+/// What a model is made of.
+
+namespace fastweights {
+
+struct ModelParts {
+  ModelConfig config;
+  nn::Wiring wiring;
+  std::vector<nn::FastWeightLayer> layers;  // none for a tensor map
+  std::vector<nn::Linear> map;              // tensor map: from W to [V K, C]
+  std::optional<nn::Linear> first;          // of the first observation
+  std::optional<nn::Linear> static_hidden, static_out;
+  std::optional<nn::Linear> out;  // read width -> d
+  nn::FeedForward ff;
+  nn::Linear head;
+  NamedParameters parameters;
+
+  at::ScalarType type() const { return head.weight.scalar_type(); }
+  int64_t layer_count() const { return config.layers; }
+  /// [rows, L, H, V, K]
+  std::vector<int64_t> weight_shape(int64_t rows) const;
+  /// The tensors that the vector field reads.
+  std::vector<Tensor> field_parameters() const;
+};
+
+ModelParts make_parts(const ModelConfig& config, const ModelOptions& options);
+
+/// What training multiplies with at random; undefined where there is nothing to do.
+struct Masks {
+  std::vector<Tensor> values;  // per layer [B, H, V]
+  Tensor read;                 // [M, d]
+  nn::FeedForwardMasks ff;     // [M, F], [M, d]
+};
+
+Masks make_masks(const ModelParts& parts, const ForwardOptions& options, int64_t samples, int64_t rows);
+
+/// W(t0) [B, L, H, V, K]: x is the signal at t0 (value and derivative [B, C]), first its first observation.
+Tensor initial_weights(const ModelParts& parts, const Samples& x, const Tensor& first,
+                       const Tensor& static_features, const Masks& masks);
+
+/// dW/dt [B, L, H, V, K] of all layers, each reading the one below.
+Tensor weights_slope(const ModelParts& parts, const Samples& x, const Tensor& w, const Masks& masks);
+
+/// Outputs [M, O] from the signal at the query's time [M, C] and W [M, L, H, V, K]; `samples` [M] says whose
+/// each row is.
+Tensor readout(const ModelParts& parts, const Samples& x, const Tensor& w, const Tensor& samples,
+               const Masks& masks);
+
+}  // namespace fastweights

@@ -1,0 +1,186 @@
+#include "model/signal.h"
+
+#include <algorithm>
+
+#include "fastweights/error.h"
+#include "fastweights/logsignature.h"
+
+namespace fastweights {
+namespace {
+
+Interpolation interpolation_of(ControlKind kind) {
+  if (kind == ControlKind::NaturalCubic) return Interpolation::NaturalCubic;
+  if (kind == ControlKind::Linear) return Interpolation::Linear;
+  if (kind == ControlKind::Rectilinear) return Interpolation::Rectilinear;
+  return Interpolation::HermiteCubic;
+}
+
+// the last observation of each channel, before the first one that one; a channel never observed is 0
+Tensor last_observations(const RaggedSeries& series) {
+  const int64_t rows = series.values.size(0), channels = series.channels();
+  const Tensor row = at::arange(rows, at::kLong).unsqueeze(1).expand({rows, channels});
+  const Tensor missing = at::isnan(series.values.detach());
+  const Tensor lengths = series.offsets.slice(0, 1) - series.offsets.slice(0, 0, -1);
+  const auto per_row = [&](const Tensor& x) { return x.repeat_interleave(lengths).unsqueeze(1); };
+  const Tensor first = per_row(series.offsets.slice(0, 0, -1)),
+               last = per_row(series.offsets.slice(0, 1) - 1);
+  const Tensor before = std::get<0>(at::cummax(at::where(missing, at::full_like(row, -1), row), 0));
+  const Tensor after =
+      std::get<0>(at::cummin(at::where(missing, at::full_like(row, rows), row).flip(0), 0)).flip(0);
+  const Tensor from = at::where(before >= first, before, after);
+  const Tensor found = from <= last;
+  const Tensor values = series.values.gather(0, at::where(found, from, row));
+  return at::where(found, values, at::zeros_like(values));
+}
+
+RaggedSeries scaled_times(const RaggedSeries& series, double unit) {
+  return {series.values, unit == 1 ? series.times : series.times / unit, series.offsets};
+}
+
+Tensor sample_lengths(const Tensor& offsets) { return offsets.slice(0, 1) - offsets.slice(0, 0, -1); }
+
+// position of each row inside its sample: [N]
+Tensor positions(const Tensor& offsets) {
+  const Tensor lengths = sample_lengths(offsets);
+  return at::arange(offsets[-1].item<int64_t>(), at::kLong) -
+         offsets.slice(0, 0, -1).repeat_interleave(lengths);
+}
+
+// one more row at the end of each sample
+Tensor with_end(const Tensor& rows, const Tensor& offsets, const Tensor& ends) {
+  const Tensor longer = offsets + at::arange(offsets.size(0), at::kLong);
+  Tensor result = at::empty({rows.size(0) + ends.size(0)}, rows.options());
+  const Tensor sample = at::arange(ends.size(0), at::kLong).repeat_interleave(sample_lengths(offsets));
+  result.index_copy_(0, at::arange(rows.size(0), at::kLong) + sample, rows);
+  result.index_copy_(0, longer.slice(0, 1) - 1, ends);
+  return result;
+}
+
+}  // namespace
+
+Signal::Signal(const ModelConfig& config, const RaggedSeries& series)
+    : kind_(config.control.kind),
+      time_unit_(config.time_unit),
+      control_(Control::piecewise_constant(
+          {at::tensor({0.0, 1.0}, at::kDouble), at::tensor({0, 2}, at::kLong)}, at::zeros({1, 1}))) {
+  if (kind_ == ControlKind::LogSignature) {
+    make_windows(config, series);
+  } else if (kind_ == ControlKind::Hold) {
+    make_hold(config, series);
+  } else {
+    make_path(config, series);
+  }
+}
+
+void Signal::make_path(const ModelConfig& config, const RaggedSeries& series) {
+  control_ = Control(scaled_times(series, config.time_unit), {.interpolation = interpolation_of(kind_),
+                                                              .end_filling = config.control.end_filling,
+                                                              .never_observed = config.control.never_observed,
+                                                              .time_channel = config.control.time_channel});
+  begin_ = control_.begin();
+  end_ = control_.end();
+  if (kind_ == ControlKind::Rectilinear) {
+    map_clock_ = true;
+    map_ = {series.times, 2.0 * positions(series.offsets).to(at::kDouble), series.offsets};
+  }
+  first_ = control_.at(Time(begin_)).value;
+}
+
+void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series) {
+  check_series(series, "control", 2);
+  has_missing(series, "control");
+  const Tensor values = last_observations(series);
+  const Tensor times = scaled_times(series, config.time_unit).times;
+  begin_ = times.index_select(0, series.offsets.slice(0, 0, -1));
+  end_ = times.index_select(0, series.offsets.slice(0, 1) - 1);
+  const Tensor offsets = series.offsets + at::arange(series.offsets.size(0), at::kLong);
+  // the last observation goes on beyond the end
+  control_ = Control::piecewise_constant({with_end(times, series.offsets, end_ + 1), offsets}, values);
+  first_ = values.index_select(0, series.offsets.slice(0, 0, -1));
+}
+
+void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series) {
+  const ControlConfig& c = config.control;
+  check_series(series, "control", 2);
+  const Windows windows = c.window_duration > 0 ? Windows(DurationWindows{c.window_duration})
+                                                : Windows(PointWindows{c.window_increments, c.window_tail});
+  const WindowedLogSignature found = logsignature_windows(series, windows, {.depth = c.depth});
+  const Tensor counts = sample_lengths(found.offsets);
+  for (int64_t b = 0; b < series.samples(); ++b) {
+    FW_CHECK(counts[b].item<int64_t>() > 0, "[control] sample ", b, " has too few points for a window of ",
+             c.window_increments, " increments");
+  }
+  const Tensor ends = found.end.index_select(0, found.offsets.slice(0, 1) - 1);
+  const Tensor offsets = found.offsets + at::arange(found.offsets.size(0), at::kLong);
+  const Tensor borders = with_end(found.begin, found.offsets, ends);
+  const Tensor count = counts.to(at::kDouble);
+  if (c.clock == WindowClock::Windows) {
+    const Tensor knots = positions(offsets).to(at::kDouble);
+    control_ = Control::piecewise_constant({knots, offsets}, found.values);
+    map_clock_ = true;
+    map_ = {borders, knots, offsets};
+    begin_ = at::zeros_like(count);
+  } else {
+    const Tensor duration = ((found.end - found.begin) / time_unit_).to(found.values.scalar_type());
+    control_ =
+        Control::piecewise_constant({borders / time_unit_, offsets}, found.values / duration.unsqueeze(1));
+    begin_ = control_.begin();
+  }
+  end_ = control_.end();
+  if (c.last_window == LastWindow::Twice) {
+    const Tensor last = control_.knots().index_select(0, offsets.slice(0, 1) - 2);
+    end_ = end_ + (end_ - last);
+  }
+  first_ = fill_missing(series).values.index_select(0, series.offsets.slice(0, 0, -1));
+}
+
+bool Signal::jumps() const {
+  return kind_ != ControlKind::NaturalCubic && kind_ != ControlKind::HermiteCubic;
+}
+
+Samples Signal::at(const Time& time) const {
+  if (kind_ == ControlKind::LogSignature) {
+    const Tensor value = control_.at(just_after(time)).value;
+    return {value, value};
+  }
+  if (kind_ == ControlKind::Hold) return {control_.at(just_after(time)).value, {}};
+  return control_.at(time);
+}
+
+Samples Signal::sample(const RaggedTimes& times) const {
+  if (kind_ == ControlKind::LogSignature) {
+    const Tensor value = control_.sample(times).value;
+    return {value, value};
+  }
+  if (kind_ == ControlKind::Hold) {
+    const Tensor now = times.times.detach();
+    const Tensor later = at::nextafter(now, at::full_like(now, INFINITY));
+    return {control_.sample(RaggedTimes{later, times.offsets}).value, {}};
+  }
+  return control_.sample(times);
+}
+
+Tensor Signal::clock(const RaggedTimes& times) const {
+  if (!map_clock_) return times.times / time_unit_;
+  Tensor result = at::empty_like(times.times);
+  const Tensor wanted = times.times.contiguous(), from = map_.series.contiguous(),
+               to = map_.clock.contiguous();
+  const int64_t *q = times.offsets.data_ptr<int64_t>(), *o = map_.offsets.data_ptr<int64_t>();
+  const double *t = wanted.data_ptr<double>(), *x = from.data_ptr<double>(), *y = to.data_ptr<double>();
+  for (int64_t b = 0; b + 1 < map_.offsets.size(0); ++b) {
+    for (int64_t i = q[b]; i < q[b + 1]; ++i) {
+      // the last border at or before t; behind the last one time stands still
+      const int64_t left = std::max<int64_t>(std::upper_bound(x + o[b], x + o[b + 1], t[i]) - x - 1, o[b]);
+      double now = y[left];
+      if (left + 1 < o[b + 1]) {
+        // between two observations a rectilinear path has moved in time alone, which is half of its way
+        const double way = kind_ == ControlKind::Rectilinear ? 1 : y[left + 1] - y[left];
+        now += way * std::max(0.0, t[i] - x[left]) / (x[left + 1] - x[left]);
+      }
+      result.data_ptr<double>()[i] = now;
+    }
+  }
+  return result;
+}
+
+}  // namespace fastweights

@@ -1,0 +1,86 @@
+#include "nn/layers.h"
+
+#include <cmath>
+
+#include "tensor/random_tensor.h"
+
+namespace fastweights::nn {
+namespace {
+
+constexpr double kLayerNormEpsilon = 1e-5;
+
+Tensor masked(const Tensor& x, const Tensor& mask) { return mask.defined() && x.defined() ? x * mask : x; }
+
+// [..., 1], in an order that does not depend on the batch
+Tensor row_sum(const Tensor& x) {
+  return fastweights::linear(x, at::ones({1, x.size(-1)}, x.options()), {}, Products::FixedOrder);
+}
+
+Tensor row_mean(const Tensor& x) { return row_sum(x) / static_cast<double>(x.size(-1)); }
+
+Samples relu(const Samples& x) {
+  Samples y = {at::relu(x.value), {}};
+  if (x.derivative.defined()) y.derivative = x.derivative * (x.value > 0).to(x.value.scalar_type());
+  return y;
+}
+
+}  // namespace
+
+Samples linear(const Linear& layer, const Samples& x, Products products) {
+  Samples y = {fastweights::linear(x.value, layer.weight, layer.bias, products), {}};
+  if (x.derivative.defined()) y.derivative = fastweights::linear(x.derivative, layer.weight, {}, products);
+  return y;
+}
+
+Samples layer_norm(const LayerNorm& layer, const Samples& x) {
+  const int64_t size = x.value.size(-1);
+  Samples y = {at::layer_norm(x.value, {size}, layer.weight, layer.bias, kLayerNormEpsilon), {}};
+  if (!x.derivative.defined()) return y;
+  // with n = (x - mean) / deviation: n' = (x' - mean(x') - n mean(n x')) / deviation
+  const Tensor centred = x.value - row_mean(x.value);
+  const Tensor deviation = (row_mean(centred.square()) + kLayerNormEpsilon).sqrt();
+  const Tensor n = centred / deviation;
+  const Tensor moving = x.derivative - row_mean(x.derivative);
+  y.derivative = layer.weight * (moving - n * row_mean(n * moving)) / deviation;
+  return y;
+}
+
+Samples softmax(const Samples& x) {
+  const Tensor s = at::softmax(x.value, -1);
+  if (!x.derivative.defined()) return {s, {}};
+  return {s, s * (x.derivative - row_sum(s * x.derivative))};
+}
+
+Samples feed_forward(const FeedForward& layer, const Samples& x, Products products,
+                     const FeedForwardMasks& masks) {
+  Samples hidden = relu(linear(layer.in, layer_norm(layer.norm, x), products));
+  hidden = {masked(hidden.value, masks.hidden), masked(hidden.derivative, masks.hidden)};
+  const Samples out = linear(layer.out, hidden, products);
+  Samples y = {x.value + masked(out.value, masks.output), {}};
+  if (x.derivative.defined()) y.derivative = x.derivative + masked(out.derivative, masks.output);
+  return y;
+}
+
+Tensor ParameterMaker::add(const std::string& name, Tensor value) {
+  parameters_.emplace_back(name, value.set_requires_grad(true));
+  return value;
+}
+
+Linear ParameterMaker::linear(const std::string& name, int64_t inputs, int64_t outputs) {
+  const double bound = 1 / std::sqrt(static_cast<double>(inputs));
+  Tensor weight = uniform({outputs, inputs}, -bound, bound, random_, type_);
+  Tensor bias = uniform({outputs}, -bound, bound, random_, type_);
+  return {add(name + ".weight", weight), add(name + ".bias", bias)};
+}
+
+LayerNorm ParameterMaker::layer_norm(const std::string& name, int64_t size) {
+  return {add(name + ".weight", at::ones({size}, type_)), add(name + ".bias", at::zeros({size}, type_))};
+}
+
+FeedForward ParameterMaker::feed_forward(const std::string& name, int64_t size, int64_t hidden) {
+  const LayerNorm norm = layer_norm(name + ".norm", size);
+  const Linear in = linear(name + ".in", size, hidden);
+  return {norm, in, linear(name + ".out", hidden, size)};
+}
+
+}  // namespace fastweights::nn

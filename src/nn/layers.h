@@ -1,0 +1,65 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "fastweights/control.h"
+#include "fastweights/product.h"
+
+/// Plain layers. They act on a signal and, where it has one, on its time derivative by the chain rule: a
+/// `Samples` whose derivative is undefined is just a value.
+
+namespace fastweights::nn {
+
+struct Linear {
+  Tensor weight;  // [O, I]
+  Tensor bias;    // [O]
+};
+
+struct LayerNorm {
+  Tensor weight;  // [d]
+  Tensor bias;    // [d]
+};
+
+/// x + out(relu(in(norm(x))))
+struct FeedForward {
+  LayerNorm norm;
+  Linear in, out;
+};
+
+/// What a training pass multiplies with at random; undefined: nothing.
+struct FeedForwardMasks {
+  Tensor hidden;  // [R, F]
+  Tensor output;  // [R, d]
+};
+
+Samples linear(const Linear& layer, const Samples& x, Products products);
+Samples layer_norm(const LayerNorm& layer, const Samples& x);
+/// Over the last dimension.
+Samples softmax(const Samples& x);
+Samples feed_forward(const FeedForward& layer, const Samples& x, Products products,
+                     const FeedForwardMasks& masks = {});
+
+using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
+
+/// Makes layers with PyTorch's initial values and remembers their parameters by name, in order.
+class ParameterMaker {
+ public:
+  ParameterMaker(uint64_t seed, at::ScalarType type) : random_(seed), type_(type) {}
+
+  Linear linear(const std::string& name, int64_t inputs, int64_t outputs);
+  LayerNorm layer_norm(const std::string& name, int64_t size);
+  FeedForward feed_forward(const std::string& name, int64_t size, int64_t hidden);
+  const NamedParameters& parameters() const { return parameters_; }
+
+ private:
+  Tensor add(const std::string& name, Tensor value);
+
+  Random random_;
+  at::ScalarType type_;
+  NamedParameters parameters_;
+};
+
+}  // namespace fastweights::nn
