@@ -8,9 +8,9 @@ namespace fastweights::golden {
 namespace {
 
 // adaptive steps: two versions of torchdiffeq differ by up to 1e-11 on smooth problems and by 4e-9 where the
-// field reads a spline (golden/README.md); ten times that
+// field reads a spline (golden/README.md)
 double tolerance_of(const PublishedModel& published) {
-  return published.model.config().solver.steps == StepRule::Adaptive ? 4e-8 : kRounding;
+  return published.model.config().solver.steps == StepRule::Adaptive ? 4e-9 : kRounding;
 }
 
 void compare_gradients(GoldenFile& file, const std::string& prefix, const PublishedModel& published,

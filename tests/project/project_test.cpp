@@ -66,6 +66,9 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"ragged.h", "tensor"},        {"safetensors.h", "tensor"},
     {"solve.h", "solve"},          {"control.h", "control"},
     {"logsignature.h", "control"}, {"environment.h", "environment"},
+    {"product.h", "tensor"},       {"rule.h", "nn"},
+    {"model_config.h", "model"},   {"model.h", "model"},
+    {"published.h", "model"},      {"gradcheck.h", "model"},
     {"optimise.h", "train"},       {"selftest.h", "selftest"},
 };
 
