@@ -32,6 +32,7 @@ add_library(fastweights
   src/model/config_json.cpp
   src/model/config_names.cpp
   src/model/field.cpp
+  src/model/gradcheck.cpp
   src/model/model.cpp
   src/model/model_file.cpp
   src/model/parts.cpp

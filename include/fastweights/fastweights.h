@@ -4,6 +4,7 @@
 #include "fastweights/control.h"
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
+#include "fastweights/gradcheck.h"
 #include "fastweights/logsignature.h"
 #include "fastweights/model.h"
 #include "fastweights/model_config.h"

@@ -65,18 +65,16 @@ struct ModelOptions {
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
 
+/// A copy shares the parameters.
 class FastWeightProgrammer {
  public:
   explicit FastWeightProgrammer(const ModelConfig& config, const ModelOptions& options = {});
-  ~FastWeightProgrammer();
-  FastWeightProgrammer(FastWeightProgrammer&&) noexcept;
-  FastWeightProgrammer& operator=(FastWeightProgrammer&&) noexcept;
 
   /// Differentiable with respect to the parameters, the series' values, the static features and the start.
   ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
 
   const ModelConfig& config() const;
-  /// How gradients are made is no property of the parameters and may change: method, steps, gradient.
+  /// Method, steps and gradient do not belong to the parameters and may change, for this copy alone.
   void set_solver(const SolverConfig& solver);
   /// In a fixed order; changed in place they change the model.
   const NamedParameters& parameters() const;

@@ -124,6 +124,9 @@ std::string to_json(const ModelConfig& config);
 /// nearest.
 ModelConfig config_from_json(const std::string& text);
 
+/// The configuration with one key changed: with_setting(config, "control.kind", "linear").
+ModelConfig with_setting(const ModelConfig& config, const std::string& key, const std::string& value);
+
 /// The size of the signal that the slow net reads: channels, or the size of a log-signature.
 int64_t signal_size(const ModelConfig& config);
 

@@ -170,6 +170,19 @@ ModelConfig config_from_json(const std::string& text) {
   return config;
 }
 
+ModelConfig with_setting(const ModelConfig& config, const std::string& key, const std::string& value) {
+  // what is no JSON is a name
+  Json json = Json::parse(value, nullptr, false);
+  if (json.is_discarded()) json = value;
+  const size_t dot = key.find('.');
+  const std::string last = dot == std::string::npos ? key : key.substr(dot + 1);
+  Json object = {{last, json}};
+  if (dot != std::string::npos) object = {{key.substr(0, dot), object}};
+  ModelConfig changed = config;
+  Reader::read_object(object, "", changed);
+  return changed;
+}
+
 bool ModelConfig::operator==(const ModelConfig& other) const { return to_json(*this) == to_json(other); }
 
 }  // namespace fastweights

@@ -141,10 +141,6 @@ FastWeightProgrammer::FastWeightProgrammer(const ModelConfig& config, const Mode
   parts_ = std::make_shared<Parts>(Parts{make_parts(config, options)});
 }
 
-FastWeightProgrammer::~FastWeightProgrammer() = default;
-FastWeightProgrammer::FastWeightProgrammer(FastWeightProgrammer&&) noexcept = default;
-FastWeightProgrammer& FastWeightProgrammer::operator=(FastWeightProgrammer&&) noexcept = default;
-
 const ModelConfig& FastWeightProgrammer::config() const { return parts_->config; }
 
 void FastWeightProgrammer::set_solver(const SolverConfig& solver) {

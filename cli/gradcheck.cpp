@@ -1,0 +1,181 @@
+#include "fastweights/gradcheck.h"
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "commands.h"
+#include "fastweights/error.h"
+#include "fastweights/published.h"
+
+namespace fastweights::cli {
+namespace {
+
+struct GradcheckCommand {
+  std::string config_file;
+  std::vector<std::string> settings;
+  std::string rule, drive, control, method;
+  SyntheticSeries series = {.samples = 3, .length = 9, .channels = 3};
+  int64_t directions = 4;
+  uint64_t seed = 1;
+  double tolerance = 1e-6;
+  bool long_series = false;
+  std::vector<int64_t> windows = {100, 250, 500, 1000};
+};
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw std::runtime_error("cannot read the configuration " + path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// the file, then what the command line says; small by default, so that it takes a second
+ModelConfig chosen_config(const GradcheckCommand& command) {
+  ModelConfig config;
+  if (command.config_file.empty()) {
+    config.channels = command.series.channels;
+    config.outputs = 2;
+    config.hidden_size = 12;
+    config.heads = 3;
+    config.feed_forward_size = 10;
+  } else {
+    config = config_from_json(read_text(command.config_file));
+  }
+  const std::pair<const char*, const std::string&> short_forms[] = {{"rule", command.rule},
+                                                                    {"drive", command.drive},
+                                                                    {"control.kind", command.control},
+                                                                    {"solver.method", command.method}};
+  for (const auto& [key, value] : short_forms) {
+    if (!value.empty()) config = with_setting(config, key, value);
+  }
+  for (const std::string& setting : command.settings) {
+    const size_t equals = setting.find('=');
+    FW_CHECK(equals != std::string::npos, "--set wants KEY=VALUE, got '", setting, "'");
+    config = with_setting(config, setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  return config;
+}
+
+// returns whether the exact modes are exact
+bool check_parameters(const GradcheckCommand& command) {
+  const ModelConfig config = chosen_config(command);
+  const FastWeightProgrammer model(config, {.seed = command.seed, .type = at::kDouble});
+  SyntheticSeries options = command.series;
+  options.channels = config.channels;
+  options.seed = command.seed;
+  ModelInput input = {.series = synthetic_series(options)};
+  if (config.static_features > 0) {
+    input.static_features = synthetic_series({.samples = 1,
+                                              .length = std::max<int64_t>(2, options.samples),
+                                              .channels = config.static_features,
+                                              .times = SyntheticTimes::Regular,
+                                              .seed = command.seed + 1})
+                                .values.slice(0, 0, options.samples);
+  }
+  std::printf("rule %s, %lld parameters, %lld synthetic series of up to %lld points, float64\n",
+              config.rule.c_str(), static_cast<long long>(model.parameter_count()),
+              static_cast<long long>(options.samples), static_cast<long long>(options.length));
+  std::printf(
+      "error of directional derivatives against central differences, relative to the gradient's norm\n\n");
+  std::printf("%-28s %7s %10s %10s %12s %10s\n", "parameter", "size", "|gradient|", "exact", "checkpointed",
+              "adjoint");
+  double worst = 0;
+  gradcheck(model, input, random_loss(command.seed), {.directions = command.directions, .seed = command.seed},
+            [&](const GradcheckRow& row) {
+              std::printf("%-28s %7lld %10.2e %10.1e %12.1e %10.1e\n", row.name.c_str(),
+                          static_cast<long long>(row.size), row.norm, row.errors[0], row.errors[1],
+                          row.errors[2]);
+              std::fflush(stdout);
+              for (int mode : {0, 1}) {
+                if (!(row.errors[mode] <= worst)) worst = row.errors[mode];
+              }
+            });
+  const bool good = worst <= command.tolerance;
+  std::printf("\n%s: largest error of the exact and checkpointed gradients %.1e, allowed %.0e\n",
+              good ? "ok" : "FAILED", worst, command.tolerance);
+  std::printf(
+      "the continuous adjoint solves another equation backwards: its error is that of the steps, or worse\n");
+  return good;
+}
+
+// the adjoint on the EigenWorms model, longer and longer
+void check_long_series(const GradcheckCommand& command) {
+  std::printf(
+      "EigenWorms Delta model (128 wide, 16 heads, tanh after the subtraction) at its initial values, 2 "
+      "synthetic\n"
+      "AR(1) series of 7 channels, one rk4 step per window, float64; gradient of the vector field's "
+      "parameters\n\n");
+  std::printf("%8s  %22s  %10s  %24s  %8s\n", "windows", "adjoint: relative error", "cosine",
+              "exact: against differences", "seconds");
+  for (int64_t windows : command.windows) {
+    ModelConfig config = published::eigenworms("ode_delta", 1);
+    config.control.last_window = LastWindow::Once;
+    config.solver = {};
+    if (!command.rule.empty()) config = with_setting(config, "rule", command.rule);
+    const FastWeightProgrammer model(config, {.seed = command.seed, .type = at::kDouble});
+    const ModelInput input = {.series =
+                                  synthetic_series({.samples = 2,
+                                                    .length = windows * config.control.window_increments + 1,
+                                                    .channels = config.channels,
+                                                    .times = SyntheticTimes::Regular,
+                                                    .seed = command.seed})};
+    const auto begin = std::chrono::steady_clock::now();
+    const Tensor labels = at::arange(2, at::kLong);
+    const AdjointError error = adjoint_error(
+        model, input, [&](const Tensor& outputs) { return at::cross_entropy_loss(outputs, labels); });
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    std::printf("%8lld  %22.2e  %10.3f  %24.1e  %8.1f\n", static_cast<long long>(windows),
+                error.relative_error, error.cosine, error.difference_error, seconds.count());
+    std::fflush(stdout);
+  }
+  std::printf(
+      "\nthe delta rule forgets: solved backwards it is unstable, and what the adjoint finds there is not "
+      "what the\n"
+      "forward pass did. A gradient with relative error 1 and cosine 0 says nothing.\n");
+}
+
+}  // namespace
+
+void add_gradcheck(CLI::App& program, Session& session) {
+  auto command = std::make_shared<GradcheckCommand>();
+  CLI::App* app = program.add_subcommand(
+      "gradcheck", "Compare a model's gradients (exact, checkpointed, adjoint) with finite differences");
+  app->add_option("--config", command->config_file, "configuration of the model, a JSON file");
+  app->add_option("--rule", command->rule, "hebb, oja, oja_softmax, delta_pre or delta_post");
+  app->add_option("--drive", command->drive,
+                  "x, derivative_keys, derivative_values, derivative or tensor_map");
+  app->add_option("--control", command->control,
+                  "natural_cubic, hermite_cubic, linear, rectilinear, hold or log_signature");
+  app->add_option("--method", command->method, "solver, for example rk4, midpoint or dopri5");
+  app->add_option("--set", command->settings, "KEY=VALUE of the configuration, for example layers=2")
+      ->allow_extra_args(false);
+  app->add_option("--samples", command->series.samples, "synthetic series")->capture_default_str();
+  app->add_option("--length", command->series.length, "points of the longest one")->capture_default_str();
+  app->add_option("--channels", command->series.channels, "channels, where no configuration is given")
+      ->capture_default_str();
+  app->add_option("--directions", command->directions, "random directions per parameter")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--seed", command->seed, "of parameters, data and directions")->capture_default_str();
+  app->add_option("--tolerance", command->tolerance, "that the exact gradients must meet")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_flag("--long", command->long_series,
+                "instead: how the continuous adjoint fails on longer and longer series");
+  app->add_option("--windows", command->windows, "with --long: lengths to try, in windows of 4 points")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->callback([command, &session] {
+    if (command->long_series) {
+      check_long_series(*command);
+    } else {
+      session.exit_status = check_parameters(*command) ? 0 : 1;
+    }
+  });
+}
+
+}  // namespace fastweights::cli

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "fastweights/model.h"
+
+/// Gradients of a model against finite differences, and the continuous adjoint against the truth.
+
+namespace fastweights {
+
+/// A number from a model's outputs [M, O].
+using Loss = std::function<Tensor(const Tensor& outputs)>;
+
+struct GradcheckOptions {
+  std::vector<Gradient> modes = {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint};
+  int64_t directions = 4;  ///< random directions in which each parameter is moved
+  double step = 1e-6;
+  uint64_t seed = 1;
+};
+
+struct GradcheckRow {
+  std::string name;  ///< of the parameter
+  int64_t size;
+  double norm;                 ///< of its gradient, in the first mode
+  std::vector<double> errors;  ///< per mode: largest error of a directional derivative, relative to the norm
+};
+
+/// Moves every parameter along random directions and compares central differences with what each mode says.
+/// The model must be float64. `report` is called after each parameter.
+std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const ModelInput& input,
+                                    const Loss& loss, const GradcheckOptions& options = {},
+                                    const std::function<void(const GradcheckRow&)>& report = {});
+
+/// The gradient of the vector field's parameters by the continuous adjoint against the checkpointed one, and
+/// that one against central differences along a random direction.
+struct AdjointError {
+  double relative_error;    ///< |adjoint - exact| / |exact|
+  double cosine;            ///< of the angle between the two
+  double difference_error;  ///< of the exact one, against central differences
+};
+AdjointError adjoint_error(const FastWeightProgrammer& model, const ModelInput& input, const Loss& loss,
+                           uint64_t seed = 1);
+
+/// Synthetic series to check with: each channel is an AR(1) process of unit variance, x_n = 0.9 x_(n-1) +
+/// noise.
+enum class SyntheticTimes { Regular, Irregular };
+struct SyntheticSeries {
+  int64_t samples = 3, length = 9, channels = 2;
+  /// Irregular: gaps between 0.5 and 1.5, and series of different lengths, the longest `length`.
+  SyntheticTimes times = SyntheticTimes::Irregular;
+  uint64_t seed = 1;
+};
+RaggedSeries synthetic_series(const SyntheticSeries& options);
+
+/// Random weights on all outputs, so that every parameter matters: sum of weight * output.
+Loss random_loss(uint64_t seed);
+
+}  // namespace fastweights

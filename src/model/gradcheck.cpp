@@ -1,0 +1,157 @@
+#include "fastweights/gradcheck.h"
+
+#include <cmath>
+
+#include "fastweights/error.h"
+#include "model/config_names.h"
+#include "tensor/autograd.h"
+#include "tensor/random_tensor.h"
+
+namespace fastweights {
+namespace {
+
+Tensor normal(at::IntArrayRef shape, Random& random) {
+  Tensor result = at::empty(shape, at::kDouble);
+  for (int64_t i = 0; i < result.numel(); ++i) result.data_ptr<double>()[i] = random.normal();
+  return result;
+}
+
+Tensor forward_loss(const FastWeightProgrammer& model, const ModelInput& input, const Loss& loss) {
+  const ModelOutput output = model.forward(input);
+  FW_CHECK(output.status, "[gradcheck] ", output.status.message());
+  Tensor value = loss(output.outputs);
+  FW_CHECK(value.numel() == 1, "[gradcheck] the loss must be one number, got ", value.sizes());
+  return value;
+}
+
+std::vector<Tensor> mode_gradients(const FastWeightProgrammer& model, const ModelInput& input,
+                                   const Loss& loss, Gradient mode) {
+  FastWeightProgrammer copy = model;
+  SolverConfig solver = model.config().solver;
+  solver.gradient = mode;
+  // only the exact gradient can go through the choice of the first step
+  if (mode != Gradient::Exact) solver.first_step_gradient = FirstStepGradient::None;
+  copy.set_solver(solver);
+  const RecordGradients on(true);
+  const Tensor value = forward_loss(copy, input, loss);
+  return vector_jacobian({value}, copy.parameter_tensors(), {at::ones_like(value)});
+}
+
+// derivative of the loss along a direction of some parameters, by central differences
+double difference(const FastWeightProgrammer& model, const ModelInput& input, const Loss& loss,
+                  const std::vector<Tensor>& parameters, const std::vector<Tensor>& direction, double step) {
+  const RecordGradients off(false);
+  std::vector<Tensor> before;
+  for (const Tensor& p : parameters) before.push_back(p.detach().clone());
+  const auto moved_loss = [&](double distance) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      parameters[i].detach().copy_(before[i] + distance * direction[i]);
+    }
+    return forward_loss(model, input, loss).item<double>();
+  };
+  const double above = moved_loss(step), below = moved_loss(-step);
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].detach().copy_(before[i]);
+  return (above - below) / (2 * step);
+}
+
+void check_model(const FastWeightProgrammer& model) {
+  FW_CHECK(model.parameters()[0].second.scalar_type() == at::kDouble,
+           "[gradcheck] differences need a model in float64, got ",
+           model.parameters()[0].second.scalar_type());
+}
+
+Tensor flat(const std::vector<Tensor>& tensors) {
+  std::vector<Tensor> parts;
+  for (const Tensor& t : tensors) parts.push_back(t.reshape({-1}));
+  return at::cat(parts, 0);
+}
+
+}  // namespace
+
+std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const ModelInput& input,
+                                    const Loss& loss, const GradcheckOptions& options,
+                                    const std::function<void(const GradcheckRow&)>& report) {
+  check_model(model);
+  FW_CHECK(!options.modes.empty(), "[gradcheck] there must be at least one mode");
+  FW_CHECK(options.directions >= 1 && options.step > 0,
+           "[gradcheck] directions and step must be positive, got ", options.directions, " and ",
+           options.step);
+  std::vector<std::vector<Tensor>> grads;
+  for (Gradient mode : options.modes) grads.push_back(mode_gradients(model, input, loss, mode));
+  Random random(options.seed);
+  std::vector<GradcheckRow> rows;
+  for (size_t i = 0; i < model.parameters().size(); ++i) {
+    const auto& [name, parameter] = model.parameters()[i];
+    const double norm = grads[0][i].norm().item<double>();
+    GradcheckRow row = {name, parameter.numel(), norm, std::vector<double>(grads.size(), 0)};
+    for (int64_t n = 0; n < options.directions; ++n) {
+      // independent normal entries: the product with a gradient is about as large as the gradient
+      const Tensor direction = normal(parameter.sizes(), random);
+      const double expected = difference(model, input, loss, {parameter}, {direction}, options.step);
+      for (size_t m = 0; m < grads.size(); ++m) {
+        const double error = std::abs((grads[m][i] * direction).sum().item<double>() - expected);
+        // a comparison that fails for NaN, too
+        if (!(error / (norm > 0 ? norm : 1) <= row.errors[m])) row.errors[m] = error / (norm > 0 ? norm : 1);
+      }
+    }
+    if (report) report(row);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+AdjointError adjoint_error(const FastWeightProgrammer& model, const ModelInput& input, const Loss& loss,
+                           uint64_t seed) {
+  check_model(model);
+  std::vector<Tensor> parameters, exact, adjoint;
+  const std::vector<Tensor> all_exact = mode_gradients(model, input, loss, Gradient::Checkpointed);
+  const std::vector<Tensor> all_adjoint = mode_gradients(model, input, loss, Gradient::Adjoint);
+  for (size_t i = 0; i < model.parameters().size(); ++i) {
+    const std::string& name = model.parameters()[i].first;
+    if (name.rfind("layers.", 0) != 0 && name.rfind("map.", 0) != 0) continue;
+    parameters.push_back(model.parameters()[i].second);
+    exact.push_back(all_exact[i]);
+    adjoint.push_back(all_adjoint[i]);
+  }
+  const Tensor e = flat(exact), a = flat(adjoint);
+  Random random(seed);
+  std::vector<Tensor> direction;
+  for (const Tensor& p : parameters) direction.push_back(normal(p.sizes(), random));
+  const double expected = difference(model, input, loss, parameters, direction, 1e-6);
+  const double along = (e * flat(direction)).sum().item<double>(), norm = e.norm().item<double>();
+  return {(a - e).norm().item<double>() / norm, ((a * e).sum() / (a.norm() * e.norm())).item<double>(),
+          std::abs(along - expected) / norm};
+}
+
+RaggedSeries synthetic_series(const SyntheticSeries& options) {
+  FW_CHECK(options.samples >= 1 && options.channels >= 1 && options.length >= 2,
+           "[synthetic_series] there must be samples and channels, and series of at least 2 points");
+  Random random(options.seed);
+  const bool irregular = options.times == SyntheticTimes::Irregular;
+  std::vector<Tensor> times, values;
+  for (int64_t b = 0; b < options.samples; ++b) {
+    // the first one is the longest, the others at least half as long
+    const auto shorter = static_cast<int64_t>(random.uniform() * static_cast<double>(options.length / 2));
+    const int64_t length =
+        std::max<int64_t>(2, b == 0 || !irregular ? options.length : options.length - shorter);
+    Tensor t = at::arange(length, at::kDouble);
+    if (irregular) t = at::cumsum(uniform({length}, 0.5, 1.5, random, at::kDouble), 0);
+    Tensor x = normal({length, options.channels}, random);
+    double* row = x.data_ptr<double>();
+    for (int64_t i = options.channels; i < x.numel(); ++i) {
+      row[i] = 0.9 * row[i - options.channels] + std::sqrt(1 - 0.81) * row[i];
+    }
+    times.push_back(t);
+    values.push_back(x);
+  }
+  return ragged(times, values);
+}
+
+Loss random_loss(uint64_t seed) {
+  return [seed](const Tensor& outputs) {
+    Random random(seed);
+    return (outputs * normal(outputs.sizes(), random).to(outputs.scalar_type())).sum();
+  };
+}
+
+}  // namespace fastweights
