@@ -1,0 +1,365 @@
+#include "fastweights/gradcheck.h"
+#include "fastweights/model.h"
+#include "model/config_names.h"
+#include "model/gradients.h"
+#include "support/support.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+using testing::expect_adjoint_converges;
+using testing::expect_exact_gradients;
+using testing::expect_gradients_of;
+using testing::LossOf;
+using testing::random;
+
+// batch 3, channels 6, heads 2, key width 4, value width 5, hidden 9, outputs 7: no two alike
+ModelConfig small_config() {
+  ModelConfig config;
+  config.channels = 6;
+  config.outputs = 7;
+  config.hidden_size = 9;
+  config.heads = 2;
+  config.key_width = 4;
+  config.value_width = 5;
+  config.feed_forward_size = 11;
+  config.time_unit = 0.7;
+  return config;
+}
+
+// ragged and irregular, with missing values, but for the first channel, which a rectilinear path takes as
+// time
+struct Size {
+  std::vector<int64_t> lengths;
+  double amplitude;
+};
+
+RaggedSeries observations(const Size& size) {
+  std::vector<Tensor> times, values;
+  for (size_t b = 0; b < size.lengths.size(); ++b) {
+    const Tensor t = testing::irregular_times(size.lengths[b], 10 + b);
+    const Tensor x = size.amplitude * random({size.lengths[b], 5}, 20 + b);
+    times.push_back(t);
+    values.push_back(at::cat({t.unsqueeze(1), testing::with_missing(x, 0.2, 30 + b)}, 1));
+  }
+  return ragged(times, values);
+}
+
+FastWeightProgrammer small_model(const ModelConfig& config, const std::vector<Rule>& own_rules = {}) {
+  return FastWeightProgrammer(config, {.seed = 5, .type = at::kDouble, .own_rules = own_rules});
+}
+
+ModelInput input_of(const ModelConfig& config, const Size& size) {
+  ModelInput input = {.series = observations(size)};
+  if (config.static_features > 0) input.static_features = random({3, config.static_features}, 40);
+  return input;
+}
+
+// going on from full weights of all layers at the first observations
+ModelInput started(ModelInput input, const ModelConfig& config) {
+  const Tensor begins = input.series.times.index_select(0, input.series.offsets.slice(0, 0, -1));
+  input.start = FastWeights{random({config.layers, 3, 2, 5, 4}, 60).unbind(0), begins};
+  return input;
+}
+
+// the loss of a model as a function of a tensor of its input
+LossOf loss_of(const FastWeightProgrammer& model, const std::function<ModelInput(const Tensor&)>& with) {
+  return [model, with](const SolverConfig& solver, const Tensor& x) {
+    FastWeightProgrammer copy = model;
+    copy.set_solver(solver);
+    return random_loss(3)(copy.forward(with(x)).outputs);
+  };
+}
+
+LossOf loss_of_values(const FastWeightProgrammer& model, const ModelInput& input) {
+  return loss_of(model, [input](const Tensor& values) {
+    ModelInput moved = input;
+    moved.series.values = values;
+    return moved;
+  });
+}
+
+// differences take any signal. The adjoint shows its order only where steps are short against the changes of
+// the slow net, whose norm is sharp where it divides by little: few steps will do for a gentle signal.
+const Size kLively = {{7, 4, 5}, 1}, kGentle = {{3, 2, 2}, 0.4}, kWindows = {{5, 2, 3}, 1};
+
+// half of the hidden units always on and half always off, so that the field has no kinks: at a kink inside a
+// step no method has its order
+void keep_hidden_units(const FastWeightProgrammer& model) {
+  const RecordGradients off(false);
+  for (const auto& [name, parameter] : model.parameters()) {
+    const bool deep = name.rfind("layers.", 0) == 0 && name.find(".ff.in.bias") != std::string::npos;
+    if (!deep && name != "map.0.bias") continue;
+    const Tensor even = at::arange(parameter.size(0), at::kLong) % 2 == 0;
+    parameter.copy_(at::where(even, at::full_like(parameter, 9), at::full_like(parameter, -9)));
+  }
+}
+
+struct RuleAndDrive {
+  std::string rule;
+  Drive drive;
+};
+
+class ModelGradientOf : public ::testing::TestWithParam<RuleAndDrive> {
+ protected:
+  static ModelConfig config() {
+    ModelConfig config = small_config();
+    config.rule = GetParam().rule;
+    config.drive = GetParam().drive;
+    return config;
+  }
+};
+
+TEST_P(ModelGradientOf, ParametersEqualsCentralDifferences) {
+  const ModelConfig c = config();
+  expect_exact_gradients(small_model(c), input_of(c, kLively));
+}
+
+TEST_P(ModelGradientOf, ParametersByTheAdjointIsAsGoodAsTheSteps) {
+  const ModelConfig c = config();
+  expect_adjoint_converges(small_model(c), input_of(c, kGentle));
+}
+
+TEST_P(ModelGradientOf, ValuesEqualsCentralDifferences) {
+  const ModelConfig c = config();
+  const ModelInput input = input_of(c, kGentle);
+  expect_gradients_of(loss_of_values(small_model(c), input), input.series.values);
+}
+
+std::vector<RuleAndDrive> rules_and_drives() {
+  std::vector<RuleAndDrive> cases;
+  for (const Rule& rule : all_rules()) {
+    for (Drive drive : {Drive::X, Drive::DerivativeKeys, Drive::DerivativeValues, Drive::Derivative}) {
+      cases.push_back({rule.name, drive});
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(ModelGradient, ModelGradientOf, ::testing::ValuesIn(rules_and_drives()),
+                         [](const auto& info) {
+                           return info.param.rule + "_driven_by_" + name_of(info.param.drive);
+                         });
+
+TEST(ModelGradient, OfATensorMap) {
+  ModelConfig config = small_config();
+  config.drive = Drive::TensorMap;
+  config.initial = InitialWeights::FirstObservation;
+  config.map_hidden_size = 8;
+  const ModelInput input = input_of(config, kGentle);
+  const FastWeightProgrammer model = small_model(config);
+  expect_exact_gradients(model, input);
+  keep_hidden_units(model);
+  // units that are off have no gradient, the parameters as a whole have
+  expect_adjoint_converges(model, input);
+  expect_gradients_of(loss_of_values(model, input), input.series.values);
+}
+
+// parameters and values of one model
+void expect_all_gradients(const ModelConfig& config, const std::vector<std::string>& silent = {}) {
+  const FastWeightProgrammer model = small_model(config);
+  expect_exact_gradients(model, input_of(config, {{4, 2, 3}, 1}), silent);
+  keep_hidden_units(model);
+  ModelInput input = input_of(config, config.control.kind == ControlKind::LogSignature ? kWindows : kGentle);
+  // an empty W gives nothing to divide by
+  if (config.layers > 1) input = started(input, config);
+  expect_adjoint_converges(model, input);
+  expect_gradients_of(loss_of_values(model, input), input.series.values);
+}
+
+TEST(ModelGradient, ThroughEveryControlPath) {
+  using Kind = ControlKind;
+  for (Kind kind : {Kind::NaturalCubic, Kind::HermiteCubic, Kind::Linear, Kind::Rectilinear, Kind::Hold}) {
+    SCOPED_TRACE(name_of(kind));
+    ModelConfig config = small_config();
+    config.control.kind = kind;
+    config.rule = "delta_post";
+    config.drive = kind == Kind::Hold ? Drive::X : Drive::DerivativeKeys;
+    expect_all_gradients(config);
+  }
+}
+
+TEST(ModelGradient, ThroughLogSignatures) {
+  for (int64_t depth : {1, 2, 3}) {
+    for (Drive drive : {Drive::X, Drive::Derivative}) {
+      for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
+        SCOPED_TRACE(name_of(drive) + " " + name_of(clock) + " " + std::to_string(depth));
+        ModelConfig config = small_config();
+        config.control.kind = ControlKind::LogSignature;
+        config.control.depth = depth;
+        config.control.window_increments = 2;
+        config.control.clock = clock;
+        config.drive = drive;
+        expect_all_gradients(config);
+      }
+    }
+  }
+}
+
+struct Deep {
+  int64_t layers;
+  LayerInput layer_input;
+  Drive drive;
+};
+
+class ModelGradientOfDeep : public ::testing::TestWithParam<Deep> {};
+
+TEST_P(ModelGradientOfDeep, ModelsEqualsCentralDifferences) {
+  const Deep deep = GetParam();
+  for (bool residual : {false, true}) {
+    SCOPED_TRACE(residual ? "residual" : "plain");
+    ModelConfig config = small_config();
+    config.layers = deep.layers;
+    config.layer_input = deep.layer_input;
+    config.drive = deep.drive;
+    config.residual = residual;
+    // as many as W gives
+    if (residual) config.hidden_size = 10;
+    // the last layer reads the derivative of FFN(W q) alone: constants are lost in it, and what stands before
+    // the ReLU only says which units are on
+    std::vector<std::string> silent;
+    if (deep.drive == Drive::Derivative && deep.layer_input == LayerInput::Weights) {
+      const std::string ff = "layers." + std::to_string(deep.layers - 2) + ".ff.";
+      silent = {ff + "norm.bias", ff + "in.bias", ff + "out.bias"};
+    }
+    if (deep.layers == 2) {
+      expect_all_gradients(config, silent);
+    } else {
+      // nothing is new for the adjoint
+      expect_exact_gradients(small_model(config), input_of(config, {{4, 2, 3}, 1}), silent);
+    }
+  }
+}
+
+std::vector<Deep> deep_models() {
+  std::vector<Deep> cases;
+  for (int64_t layers : {2, 3}) {
+    for (LayerInput layer_input : {LayerInput::Weights, LayerInput::Update}) {
+      for (Drive drive : {Drive::X, Drive::Derivative}) cases.push_back({layers, layer_input, drive});
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(ModelGradient, ModelGradientOfDeep, ::testing::ValuesIn(deep_models()),
+                         [](const auto& info) {
+                           return name_of(info.param.layer_input) + "_" + name_of(info.param.drive) + "_" +
+                                  std::to_string(info.param.layers);
+                         });
+
+TEST(ModelGradient, WithEveryOptionOfTheSlowNetAndTheReadout) {
+  const std::vector<std::pair<std::string, std::function<void(ModelConfig&)>>> changes = {
+      {"value norm", [](ModelConfig& c) { c.value_norm = true; }},
+      {"transposed read", [](ModelConfig& c) { c.read = Read::Transposed; }},
+      {"raw rates", [](ModelConfig& c) { c.learning_rate = LearningRate::Raw; }},
+      {"raw values", [](ModelConfig& c) { c.value_activation = ValueActivation::None; }},
+      {"sums in a fixed order", [](ModelConfig& c) { c.deterministic = true; }},
+      {"empty weights at first", [](ModelConfig& c) { c.initial = InitialWeights::Zero; }},
+      {"query at the first observation",
+       [](ModelConfig& c) {
+         c.initial = InitialWeights::FirstObservation;
+         c.query = QueryTime::FirstObservation;
+       }},
+      {"query at the last time", [](ModelConfig& c) { c.query = QueryTime::LastOfBatch; }}};
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    ModelConfig config = small_config();
+    config.drive = Drive::DerivativeKeys;
+    change(config);
+    expect_all_gradients(config);
+  }
+}
+
+TEST(ModelGradient, OfStaticFeatures) {
+  for (Drive drive : {Drive::X, Drive::TensorMap}) {
+    SCOPED_TRACE(name_of(drive));
+    ModelConfig config = small_config();
+    config.drive = drive;
+    config.initial = InitialWeights::StaticFeatures;
+    config.static_features = 8;
+    config.static_hidden_size = 13;
+    const FastWeightProgrammer model = small_model(config);
+    const ModelInput input = input_of(config, kGentle);
+    expect_exact_gradients(model, input);
+    keep_hidden_units(model);
+    const LossOf loss = loss_of(model, [&input](const Tensor& features) {
+      ModelInput moved = input;
+      moved.static_features = features;
+      return moved;
+    });
+    expect_gradients_of(loss, input.static_features);
+  }
+}
+
+TEST(ModelGradient, OfTheStateAtTheStart) {
+  ModelConfig config = small_config();
+  config.layers = 2;
+  config.rule = "oja";
+  const FastWeightProgrammer model = small_model(config);
+  keep_hidden_units(model);
+  const ModelInput input = input_of(config, kGentle);
+  const LossOf loss = loss_of(model, [&](const Tensor& w) {
+    ModelInput moved = input;
+    // between the first two observations of each
+    const Tensor begins = input.series.times.index_select(0, input.series.offsets.slice(0, 0, -1));
+    moved.start = FastWeights{{w[0], w[1]}, begins + 0.05};
+    return moved;
+  });
+  expect_gradients_of(loss, random({2, 3, 2, 5, 4}, 61));
+}
+
+// 4, 1 and 2 output times, at observations and between them
+TEST(ModelGradient, OfSeveralOutputsPerSample) {
+  for (Drive drive : {Drive::X, Drive::DerivativeKeys}) {
+    SCOPED_TRACE(name_of(drive));
+    ModelConfig config = small_config();
+    config.drive = drive;
+    config.layers = 2;
+    const FastWeightProgrammer model = small_model(config);
+    keep_hidden_units(model);
+    ModelInput input = started(input_of(config, {{4, 2, 3}, 0.2}), config);
+    const Tensor t = input.series.times;
+    const Tensor outputs = at::stack({t[0], t[0] * 0.4 + t[1] * 0.6, t[2], t[3], t[4] * 0.5 + t[5] * 0.5,
+                                      t[6] * 0.1 + t[7] * 0.9, t[7] * 0.3 + t[8] * 0.7});
+    input.output_times = RaggedTimes{outputs, at::tensor({0, 4, 5, 7}, at::kLong)};
+    ASSERT_EQ(model.forward(input).outputs.size(0), 7);
+    expect_adjoint_converges(model, input);
+    expect_gradients_of(loss_of_values(model, input), input.series.values);
+  }
+}
+
+TEST(ModelGradient, WithDropout) {
+  ModelConfig config = small_config();
+  config.drive = Drive::Derivative;
+  config.layers = 2;
+  config.value_dropout = 0.4;
+  config.dropout = 0.3;
+  const FastWeightProgrammer model = small_model(config);
+  keep_hidden_units(model);
+  const ModelInput input = started(input_of(config, kGentle), config);
+  const LossOf loss = [&](const SolverConfig& solver, const Tensor& values) {
+    FastWeightProgrammer copy = model;
+    copy.set_solver(solver);
+    ModelInput moved = input;
+    moved.series.values = values;
+    return random_loss(3)(copy.forward(moved, {.mode = Mode::Train, .seed = 7}).outputs);
+  };
+  expect_gradients_of(loss, input.series.values);
+}
+
+TEST(ModelGradient, OfARuleOfOnesOwn) {
+  // a rule that forgets
+  const Rule own = {"decaying", KeyForm::Raw, ValueForm::Tanh,
+                    [](const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w) {
+                      return outer_product(beta * v, at::tanh(k)) - beta.unsqueeze(-1) * at::tanh(w);
+                    }};
+  ModelConfig config = small_config();
+  config.rule = own.name;
+  const FastWeightProgrammer model = small_model(config, {own});
+  expect_exact_gradients(model, input_of(config, kGentle));
+  expect_adjoint_converges(model, input_of(config, kGentle));
+}
+
+}  // namespace
+}  // namespace fastweights
