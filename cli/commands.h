@@ -6,6 +6,23 @@
 
 namespace fastweights::cli {
 
+/// Checks of option values; those of CLI11 name the largest double in every message, and let an unsigned
+/// number wrap around.
+inline CLI::Validator positive() {
+  const auto check = [](const std::string& text) {
+    double value = 0;
+    return CLI::detail::lexical_cast(text, value) && value > 0 ? ""
+                                                               : "must be a positive number, got " + text;
+  };
+  return CLI::Validator(check, "POSITIVE");
+}
+inline CLI::Validator not_negative() {
+  const auto check = [](const std::string& text) {
+    return text.find('-') == std::string::npos ? "" : "must not be negative, got " + text;
+  };
+  return CLI::Validator(check, "");
+}
+
 struct Session {
   int exit_status = 0;
 };

@@ -25,12 +25,19 @@ struct GradcheckCommand {
   std::vector<int64_t> windows = {100, 250, 500, 1000};
 };
 
-std::string read_text(const std::string& path) {
+ModelConfig read_config(const std::string& path) {
   std::ifstream in(path);
-  if (!in) throw std::runtime_error("cannot read the configuration " + path);
   std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
+  // of a folder, opening works and reading does not
+  if (in) text << in.rdbuf();
+  if (!in || in.bad() || (text.fail() && in.peek() != EOF)) {
+    throw std::runtime_error("cannot read the configuration " + path);
+  }
+  try {
+    return config_from_json(text.str());
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument(path + ": " + error.what());
+  }
 }
 
 // the file, then what the command line says; small by default, so that it takes a second
@@ -43,7 +50,7 @@ ModelConfig chosen_config(const GradcheckCommand& command) {
     config.heads = 3;
     config.feed_forward_size = 10;
   } else {
-    config = config_from_json(read_text(command.config_file));
+    config = read_config(command.config_file);
   }
   const std::pair<const char*, const std::string&> short_forms[] = {{"rule", command.rule},
                                                                     {"drive", command.drive},
@@ -76,11 +83,13 @@ bool check_parameters(const GradcheckCommand& command) {
                                               .seed = command.seed + 1})
                                 .values.slice(0, 0, options.samples);
   }
-  std::printf("rule %s, %lld parameters, %lld synthetic series of up to %lld points, float64\n",
-              config.rule.c_str(), static_cast<long long>(model.parameter_count()),
-              static_cast<long long>(options.samples), static_cast<long long>(options.length));
-  std::printf(
-      "error of directional derivatives against central differences, relative to the gradient's norm\n\n");
+  // a tensor map has no rule
+  const std::string rule = config.drive == Drive::TensorMap ? "tensor map" : "rule " + config.rule;
+  std::printf("%s, %lld parameters, float64, synthetic series: %lld of up to %lld points in %lld channels\n",
+              rule.c_str(), static_cast<long long>(model.parameter_count()),
+              static_cast<long long>(options.samples), static_cast<long long>(options.length),
+              static_cast<long long>(options.channels));
+  std::printf("errors of directional derivatives against central differences, relative to |gradient|\n\n");
   std::printf("%-28s %7s %10s %10s %12s %10s\n", "parameter", "size", "|gradient|", "exact", "checkpointed",
               "adjoint");
   double worst = 0;
@@ -104,18 +113,19 @@ bool check_parameters(const GradcheckCommand& command) {
 
 // the adjoint on the EigenWorms model, longer and longer
 void check_long_series(const GradcheckCommand& command) {
+  ModelConfig config = published::eigenworms("ode_delta", 1);
+  config.control.last_window = LastWindow::Once;
+  config.solver = {};
+  if (!command.rule.empty()) config = with_setting(config, "rule", command.rule);
+  check_config(config);
   std::printf(
-      "EigenWorms Delta model (128 wide, 16 heads, tanh after the subtraction) at its initial values, 2 "
-      "synthetic\n"
-      "AR(1) series of 7 channels, one rk4 step per window, float64; gradient of the vector field's "
-      "parameters\n\n");
-  std::printf("%8s  %22s  %10s  %24s  %8s\n", "windows", "adjoint: relative error", "cosine",
-              "exact: against differences", "seconds");
+      "EigenWorms model (rule %s, 128 wide, 16 heads) at its initial values on 2 synthetic series of 7 "
+      "channels,\n"
+      "one rk4 step per window, float64; errors of the gradient of the vector field's parameters\n\n",
+      config.rule.c_str());
+  std::printf("%8s %16s %9s %16s %9s\n", "windows", "adjoint against", "cosine", "exact against", "seconds");
+  std::printf("%8s %16s %9s %16s %9s\n", "", "exact", "", "differences", "");
   for (int64_t windows : command.windows) {
-    ModelConfig config = published::eigenworms("ode_delta", 1);
-    config.control.last_window = LastWindow::Once;
-    config.solver = {};
-    if (!command.rule.empty()) config = with_setting(config, "rule", command.rule);
     const FastWeightProgrammer model(config, {.seed = command.seed, .type = at::kDouble});
     const ModelInput input = {.series =
                                   synthetic_series({.samples = 2,
@@ -128,14 +138,14 @@ void check_long_series(const GradcheckCommand& command) {
     const AdjointError error = adjoint_error(
         model, input, [&](const Tensor& outputs) { return at::cross_entropy_loss(outputs, labels); });
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    std::printf("%8lld  %22.2e  %10.3f  %24.1e  %8.1f\n", static_cast<long long>(windows),
-                error.relative_error, error.cosine, error.difference_error, seconds.count());
+    std::printf("%8lld %16.1e %9.3f %16.1e %9.1f\n", static_cast<long long>(windows), error.relative_error,
+                error.cosine, error.difference_error, seconds.count());
     std::fflush(stdout);
   }
   std::printf(
-      "\nthe delta rule forgets: solved backwards it is unstable, and what the adjoint finds there is not "
-      "what the\n"
-      "forward pass did. A gradient with relative error 1 and cosine 0 says nothing.\n");
+      "\na rule that forgets is unstable when solved backwards: the adjoint then differentiates another "
+      "solution.\n"
+      "A gradient with a relative error of 1 or a cosine of 0 says nothing.\n");
 }
 
 }  // namespace
@@ -144,30 +154,45 @@ void add_gradcheck(CLI::App& program, Session& session) {
   auto command = std::make_shared<GradcheckCommand>();
   CLI::App* app = program.add_subcommand(
       "gradcheck", "Compare a model's gradients (exact, checkpointed, adjoint) with finite differences");
-  app->add_option("--config", command->config_file, "configuration of the model, a JSON file");
+  CLI::Option* config =
+      app->add_option("--config", command->config_file, "configuration of the model, a JSON file");
   app->add_option("--rule", command->rule, "hebb, oja, oja_softmax, delta_pre or delta_post");
-  app->add_option("--drive", command->drive,
-                  "x, derivative_keys, derivative_values, derivative or tensor_map");
-  app->add_option("--control", command->control,
-                  "natural_cubic, hermite_cubic, linear, rectilinear, hold or log_signature");
-  app->add_option("--method", command->method, "solver, for example rk4, midpoint or dopri5");
-  app->add_option("--set", command->settings, "KEY=VALUE of the configuration, for example layers=2")
-      ->allow_extra_args(false);
-  app->add_option("--samples", command->series.samples, "synthetic series")->capture_default_str();
-  app->add_option("--length", command->series.length, "points of the longest one")->capture_default_str();
-  app->add_option("--channels", command->series.channels, "channels, where no configuration is given")
+  std::vector<CLI::Option*> short_only = {config};  // that --long does not read
+  short_only.push_back(app->add_option("--drive", command->drive,
+                                       "x, derivative_keys, derivative_values, derivative or tensor_map"));
+  short_only.push_back(
+      app->add_option("--control", command->control,
+                      "natural_cubic, hermite_cubic, linear, rectilinear, hold or log_signature"));
+  short_only.push_back(
+      app->add_option("--method", command->method, "solver, for example rk4, midpoint or dopri5"));
+  short_only.push_back(
+      app->add_option("--set", command->settings, "KEY=VALUE of the configuration, for example layers=2")
+          ->allow_extra_args(false));
+  short_only.push_back(
+      app->add_option("--samples", command->series.samples, "synthetic series")->capture_default_str());
+  short_only.push_back(app->add_option("--length", command->series.length, "points of the longest one")
+                           ->capture_default_str());
+  short_only.push_back(
+      app->add_option("--channels", command->series.channels, "channels, where no configuration is given")
+          ->excludes(config)
+          ->capture_default_str());
+  short_only.push_back(app->add_option("--directions", command->directions, "random directions per parameter")
+                           ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+                           ->capture_default_str());
+  app->add_option("--seed", command->seed, "of parameters, data and directions")
+      ->check(not_negative())
       ->capture_default_str();
-  app->add_option("--directions", command->directions, "random directions per parameter")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app->add_option("--seed", command->seed, "of parameters, data and directions")->capture_default_str();
-  app->add_option("--tolerance", command->tolerance, "that the exact gradients must meet")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app->add_flag("--long", command->long_series,
-                "instead: how the continuous adjoint fails on longer and longer series");
+  short_only.push_back(
+      app->add_option("--tolerance", command->tolerance, "that the exact gradients must meet")
+          ->check(positive())
+          ->capture_default_str());
+  CLI::Option* long_series =
+      app->add_flag("--long", command->long_series,
+                    "instead: how the continuous adjoint fails on longer and longer series");
+  for (CLI::Option* option : short_only) long_series->excludes(option);
   app->add_option("--windows", command->windows, "with --long: lengths to try, in windows of 4 points")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->needs(long_series)
       ->capture_default_str();
   app->callback([command, &session] {
     if (command->long_series) {

@@ -60,8 +60,10 @@ int main(int argc, char** argv) {
     return fastweights::cli::run(argc, argv);
   } catch (const std::exception& trouble) {
     // LibTorch's own errors carry a stack trace behind the sentence
-    const std::string text = trouble.what();
-    std::fprintf(stderr, "fastweights: %s\n", text.substr(0, text.find("\nException raised from")).c_str());
+    std::string text = trouble.what();
+    for (const char* trace : {"\nException raised from", "\nframe #"})
+      text = text.substr(0, text.find(trace));
+    std::fprintf(stderr, "fastweights: %s\n", text.c_str());
     return 1;
   }
 }

@@ -12,6 +12,8 @@ namespace {
 
 // numbers per window that a slow net could still read
 constexpr int64_t kLargestSignal = 1'000'000;
+// parameters, and fast weights of one sample: gigabytes
+constexpr double kMostNumbers = 1e9;
 
 void check_at_least(const char* key, int64_t value, int64_t smallest) {
   FW_CHECK(value >= smallest, "[config] ", key, " must be at least ", smallest, ", got ", value);
@@ -49,6 +51,61 @@ void check_sizes(const ModelConfig& c) {
            "; choose other numbers, or set key_width and value_width");
 }
 
+// sizes as numbers that cannot overflow
+struct Widths {
+  double hidden, signal, keys, values, read, feed_forward;  // keys, values, read: of all heads
+};
+
+Widths widths_of(const ModelConfig& c) {
+  const auto width = [&](int64_t given) {
+    return static_cast<double>(c.heads) * static_cast<double>(given > 0 ? given : c.hidden_size / c.heads);
+  };
+  const auto hidden = static_cast<double>(c.hidden_size);
+  const double keys = width(c.key_width), values = width(c.value_width);
+  return {.hidden = hidden,
+          .signal = static_cast<double>(signal_size(c)),
+          .keys = keys,
+          .values = values,
+          .read = c.read == Read::Plain ? values : keys,
+          .feed_forward = c.feed_forward_size > 0 ? static_cast<double>(c.feed_forward_size) : 4 * hidden};
+}
+
+// entries of the weight matrices of the layers, or of the tensor map
+double layer_numbers(const ModelConfig& c, const Widths& w) {
+  const auto layers = static_cast<double>(c.layers - 1), heads = static_cast<double>(c.heads);
+  if (c.drive == Drive::TensorMap) {
+    const double state = w.hidden * w.signal, wide = static_cast<double>(c.map_hidden_size);
+    if (c.map_layers == 1) return state * state * w.signal;
+    return state * wide + static_cast<double>(c.map_layers - 2) * wide * wide + wide * state * w.signal;
+  }
+  const double programme = w.keys + heads + w.keys + w.values;
+  const double own_values = c.value_norm ? w.values * w.values : 0;
+  return w.hidden * (w.signal + programme) + w.signal * w.values + own_values +
+         layers * (w.read * (programme + 2 * w.feed_forward) + own_values);
+}
+
+void check_memory(const ModelConfig& c) {
+  const Widths w = widths_of(c);
+  const bool is_map = c.drive == Drive::TensorMap;
+  const double state = is_map
+                           ? w.hidden * w.signal
+                           : static_cast<double>(c.layers) * w.keys * w.values / static_cast<double>(c.heads);
+  double parameters =
+      layer_numbers(c, w) + w.hidden * (w.read + 2 * w.feed_forward + static_cast<double>(c.outputs));
+  if (c.initial == InitialWeights::FirstObservation) {
+    parameters += static_cast<double>(c.channels) * (is_map ? state : w.signal);
+  }
+  if (c.initial == InitialWeights::StaticFeatures) {
+    const double numbers = is_map ? state : w.keys + w.values + static_cast<double>(c.heads);
+    parameters +=
+        static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + numbers);
+  }
+  FW_CHECK(parameters <= kMostNumbers, "[config] these sizes mean about ", parameters,
+           " parameters; more than ", kMostNumbers, " cannot be meant");
+  FW_CHECK(state <= kMostNumbers, "[config] these sizes mean ", state,
+           " fast weights for every sample; more than ", kMostNumbers, " cannot be meant");
+}
+
 void check_rule(const ModelConfig& c, const std::vector<Rule>& own_rules) {
   std::vector<std::string> known;
   for (const Rule& rule : all_rules()) known.push_back(rule.name);
@@ -60,10 +117,15 @@ void check_rule(const ModelConfig& c, const std::vector<Rule>& own_rules) {
     known.push_back(rule.name);
   }
   FW_CHECK(std::find(known.begin(), known.end(), c.rule) != known.end(), "[config] rule cannot be '", c.rule,
-           "'; the nearest is '", nearest(c.rule, known), "'");
+           "'; the nearest is '", nearest(c.rule, known), "', and a rule of your own must be given, too");
   FW_CHECK(c.value_activation == ValueActivation::Tanh || c.rule != "delta_post",
            "[config] value_activation none contradicts rule delta_post, which takes the tanh after the "
            "subtraction; take delta_pre");
+  for (const Rule& rule : own_rules) {
+    FW_CHECK(
+        c.value_activation == ValueActivation::Tanh || rule.name != c.rule || rule.value == ValueForm::Tanh,
+        "[config] value_activation none contradicts rule ", c.rule, ", whose values have no tanh");
+  }
 }
 
 void check_control(const ModelConfig& c) {
@@ -85,11 +147,6 @@ void check_control(const ModelConfig& c) {
            control.window_duration);
   check_at_least("control.window_increments", control.window_increments, 1);
   check_at_least("control.depth", control.depth, 1);
-  if (control.kind != ControlKind::LogSignature) {
-    FW_CHECK(control.last_window == LastWindow::Once,
-             "[config] control.last_window twice needs control.kind log_signature, got ",
-             name_of(control.kind));
-  }
   int64_t size = 0;
   try {
     size = signal_size(c);
@@ -97,8 +154,9 @@ void check_control(const ModelConfig& c) {
     FW_CHECK(false, "[config] control.depth ", control.depth, " is too much for channels ", c.channels, ": ",
              error.what());
   }
-  FW_CHECK(size <= kLargestSignal, "[config] control.depth ", control.depth, " makes log-signatures of ",
-           size, " numbers from channels ", c.channels, "; more than ", kLargestSignal, " cannot be meant");
+  FW_CHECK(control.kind != ControlKind::LogSignature || size <= kLargestSignal, "[config] control.depth ",
+           control.depth, " makes log-signatures of ", size, " numbers from channels ", c.channels,
+           "; more than ", kLargestSignal, " cannot be meant");
 }
 
 void check_method(const SolverConfig& s) {
@@ -174,6 +232,79 @@ void check_layers(const ModelConfig& c) {
            " numbers to what W gives, ", width, "; they must be as many");
 }
 
+// What was asked for and would not be read. Left at its default nothing was asked for; solver.edges and
+// solver.error_control may wait for another solver.steps, as in the published models.
+struct Unread {
+  const char* key;
+  bool asked, read;
+  const char* needs;
+};
+
+std::vector<Unread> unread_choices(const ModelConfig& c) {
+  const ModelConfig d;
+  const bool map = c.drive == Drive::TensorMap;
+  const bool clocked = c.control.kind != ControlKind::Rectilinear &&
+                       (c.control.kind != ControlKind::LogSignature || c.control.clock == WindowClock::Time);
+  const char* rules = "a drive other than tensor_map, which has no rule";
+  return {{"rule", c.rule != d.rule, !map, rules},
+          {"key_width", c.key_width != d.key_width, !map, rules},
+          {"value_width", c.value_width != d.value_width, !map, rules},
+          {"learning_rate", c.learning_rate != d.learning_rate, !map, rules},
+          {"value_activation", c.value_activation != d.value_activation, !map, rules},
+          {"map_hidden_size", c.map_hidden_size != d.map_hidden_size, map, "drive tensor_map"},
+          {"map_layers", c.map_layers != d.map_layers, map, "drive tensor_map"},
+          {"static_hidden_size", c.static_hidden_size != d.static_hidden_size, c.static_features > 0,
+           "static_features above 0"},
+          {"time_unit", c.time_unit != d.time_unit, clocked,
+           "a control on the clock of the series, not rectilinear or windows of one unit each"}};
+}
+
+std::vector<Unread> unread_choices(const ControlConfig& c) {
+  const ControlConfig d;
+  const bool windows = c.kind == ControlKind::LogSignature, points = c.window_duration == 0;
+  const char* signature = "control.kind log_signature";
+  const char* by_points = "windows of points, so control.window_duration 0";
+  return {{"control.end_filling", c.end_filling != d.end_filling, c.kind == ControlKind::NaturalCubic,
+           "control.kind natural_cubic"},
+          {"control.never_observed", c.never_observed != d.never_observed,
+           !windows && c.kind != ControlKind::Hold, "a control.kind other than hold and log_signature"},
+          {"control.time_channel", c.time_channel != d.time_channel, c.kind == ControlKind::Rectilinear,
+           "control.kind rectilinear"},
+          {"control.depth", c.depth != d.depth, windows, signature},
+          {"control.window_increments", c.window_increments != d.window_increments, windows, signature},
+          {"control.window_duration", c.window_duration != d.window_duration, windows, signature},
+          {"control.window_tail", c.window_tail != d.window_tail, windows, signature},
+          {"control.clock", c.clock != d.clock, windows, signature},
+          {"control.last_window", c.last_window != d.last_window, windows, signature},
+          {"control.window_increments", c.window_increments != d.window_increments, points, by_points},
+          {"control.window_tail", c.window_tail != d.window_tail, points, by_points}};
+}
+
+std::vector<Unread> unread_choices(const SolverConfig& c) {
+  const SolverConfig d;
+  const bool adaptive = c.steps == StepRule::Adaptive;
+  const bool regular = c.steps == StepRule::Fixed || c.steps == StepRule::SharedGrid;
+  const bool through = adaptive && c.error_control == ErrorControl::Joint && c.gradient == Gradient::Exact;
+  return {{"solver.step_size", c.step_size != d.step_size, regular, "solver.steps fixed or shared_grid"},
+          {"solver.max_step", c.max_step != d.max_step, !regular, "solver.steps observations or adaptive"},
+          {"solver.rtol", c.rtol != d.rtol, adaptive, "solver.steps adaptive"},
+          {"solver.atol", c.atol != d.atol, adaptive, "solver.steps adaptive"},
+          {"solver.shortening", c.shortening != d.shortening, c.edges == StageEdges::Shortened,
+           "solver.edges shortened"},
+          {"solver.first_step_gradient", c.first_step_gradient != d.first_step_gradient, through,
+           "solver.steps adaptive, error_control joint and gradient exact"},
+          {"solver.memory_limit", c.memory_limit != d.memory_limit, c.gradient == Gradient::Checkpointed,
+           "solver.gradient checkpointed"}};
+}
+
+template <typename Config>
+void check_unread(const Config& config) {
+  for (const Unread& choice : unread_choices(config)) {
+    FW_CHECK(!choice.asked || choice.read, "[config] ", choice.key, " would not be used here; it needs ",
+             choice.needs);
+  }
+}
+
 void check_deterministic(const ModelConfig& c) {
   if (!c.deterministic) return;
   FW_CHECK(c.query != QueryTime::LastOfBatch,
@@ -206,6 +337,10 @@ void check_config(const ModelConfig& config, const std::vector<Rule>& own_rules)
   } else {
     check_layers(config);
   }
+  check_unread(config);
+  check_unread(config.control);
+  check_unread(config.solver);
+  check_memory(config);
   check_deterministic(config);
 }
 

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/nearest.h"
@@ -78,6 +80,34 @@ void visit_fields(ModelConfig& c, Visit& visit) {
   visit("unused_layer", c.unused_layer);
 }
 
+// text of a message, not a book
+std::string shortened(const std::string& text) {
+  constexpr size_t kMost = 120;
+  return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
+}
+
+std::string shown(const Json& json) {
+  return shortened(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+// JSON without keys that come twice, which the library would drop in silence, and without deep nesting, which
+// it writes by recursion
+Json parse(const std::string& text) {
+  constexpr int kDeepest = 8;
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  const auto look = [&](int depth, Json::parse_event_t event, const Json& parsed) {
+    FW_CHECK(depth <= kDeepest, "[config] objects and lists are nested deeper than ", kDeepest, " levels");
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      FW_CHECK(keys.back().insert(key).second, "[config] the key '", shortened(key), "' comes twice");
+    }
+    return true;
+  };
+  return Json::parse(text, look);
+}
+
 template <typename T>
 concept Group = std::is_same_v<T, ControlConfig> || std::is_same_v<T, SolverConfig>;
 
@@ -114,23 +144,23 @@ struct Reader {
     } else if constexpr (std::is_enum_v<T>) {
       value = named_value<T>(text(given, name), name);
     } else if constexpr (std::is_same_v<T, bool>) {
-      FW_CHECK(given.is_boolean(), "[config] ", name, " must be true or false, got ", given.dump());
+      FW_CHECK(given.is_boolean(), "[config] ", name, " must be true or false, got ", shown(given));
       value = given.get<bool>();
     } else if constexpr (std::is_same_v<T, std::string>) {
       value = text(given, name);
     } else if constexpr (std::is_same_v<T, int64_t>) {
       const bool fits = given.is_number_integer() &&
                         (!given.is_number_unsigned() || given.get<uint64_t>() <= uint64_t{INT64_MAX});
-      FW_CHECK(fits, "[config] ", name, " must be a whole number, got ", given.dump());
+      FW_CHECK(fits, "[config] ", name, " must be a whole number, got ", shown(given));
       value = given.get<int64_t>();
     } else {
-      FW_CHECK(given.is_number(), "[config] ", name, " must be a number, got ", given.dump());
+      FW_CHECK(given.is_number(), "[config] ", name, " must be a number, got ", shown(given));
       value = given.get<double>();
     }
   }
 
   static std::string text(const Json& given, const std::string& name) {
-    FW_CHECK(given.is_string(), "[config] ", name, " must be a name in quotes, got ", given.dump());
+    FW_CHECK(given.is_string(), "[config] ", name, " must be a name in quotes, got ", shown(given));
     return given.get<std::string>();
   }
 
@@ -138,12 +168,12 @@ struct Reader {
   static void read_object(const Json& in, const std::string& where, T& value) {
     FW_CHECK(in.is_object(), "[config] ",
              where.empty() ? "a configuration" : where.substr(0, where.size() - 1),
-             " must be an object { ... }, got ", in.dump());
+             " must be an object { ... }, got ", shown(in));
     Reader reader = {in, where};
     visit_fields(value, reader);
     for (const auto& [key, unused] : in.items()) {
       const bool found = std::find(reader.known.begin(), reader.known.end(), key) != reader.known.end();
-      FW_CHECK(found, "[config] there is no key '", where, key, "'; the nearest is '", where,
+      FW_CHECK(found, "[config] there is no key '", where, shortened(key), "'; the nearest is '", where,
                nearest(key, reader.known), "'");
     }
   }
@@ -155,15 +185,21 @@ std::string to_json(const ModelConfig& config) {
   ModelConfig copy = config;
   Writer writer;
   visit_fields(copy, writer);
-  return writer.out.dump(2);
+  try {
+    return writer.out.dump(2);
+  } catch (const Json::type_error&) {
+    FW_CHECK(false, "[config] rule '", shown(config.rule), "' is not UTF-8 text");
+  }
 }
 
 ModelConfig config_from_json(const std::string& text) {
   Json json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    FW_CHECK(false, "[config] this is not JSON: ", error.what());
+    json = parse(text);
+  } catch (const Json::exception& error) {
+    // behind the library's own number of the error
+    const std::string what = error.what();
+    FW_CHECK(false, "[config] this is not JSON: ", shortened(what.substr(what.find("] ") + 2)));
   }
   ModelConfig config;
   Reader::read_object(json, "", config);
@@ -172,8 +208,11 @@ ModelConfig config_from_json(const std::string& text) {
 
 ModelConfig with_setting(const ModelConfig& config, const std::string& key, const std::string& value) {
   // what is no JSON is a name
-  Json json = Json::parse(value, nullptr, false);
-  if (json.is_discarded()) json = value;
+  Json json = value;
+  try {
+    json = parse(value);
+  } catch (const Json::exception&) {
+  }
   const size_t dot = key.find('.');
   const std::string last = dot == std::string::npos ? key : key.substr(dot + 1);
   Json object = {{last, json}};

@@ -11,6 +11,8 @@ Tensor slope_of(const nn::Wiring& wiring, const Programme& p, const Tensor& w) {
   FW_CHECK(slope.defined() && slope.sizes() == w.sizes(), "[model] rule ", wiring.rule.name,
            " must give dW/dt of the shape of W ", w.sizes(), ", got ",
            slope.defined() ? message(slope.sizes()) : "nothing");
+  FW_CHECK(slope.scalar_type() == w.scalar_type(), "[model] rule ", wiring.rule.name,
+           " must give dW/dt of the type of W ", w.scalar_type(), ", got ", slope.scalar_type());
   return slope;
 }
 

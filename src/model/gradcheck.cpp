@@ -20,7 +20,8 @@ Tensor forward_loss(const FastWeightProgrammer& model, const ModelInput& input, 
   const ModelOutput output = model.forward(input);
   FW_CHECK(output.status, "[gradcheck] ", output.status.message());
   Tensor value = loss(output.outputs);
-  FW_CHECK(value.numel() == 1, "[gradcheck] the loss must be one number, got ", value.sizes());
+  FW_CHECK(value.defined() && value.numel() == 1, "[gradcheck] the loss must be one number, got ",
+           value.defined() ? message(value.sizes()) : "nothing");
   return value;
 }
 
@@ -31,6 +32,7 @@ std::vector<Tensor> mode_gradients(const FastWeightProgrammer& model, const Mode
   solver.gradient = mode;
   // only the exact gradient can go through the choice of the first step
   if (mode != Gradient::Exact) solver.first_step_gradient = FirstStepGradient::None;
+  if (mode != Gradient::Checkpointed) solver.memory_limit = 0;
   copy.set_solver(solver);
   const RecordGradients on(true);
   const Tensor value = forward_loss(copy, input, loss);
@@ -54,7 +56,8 @@ double difference(const FastWeightProgrammer& model, const ModelInput& input, co
   return (above - below) / (2 * step);
 }
 
-void check_model(const FastWeightProgrammer& model) {
+void check_model(const FastWeightProgrammer& model, const Loss& loss) {
+  FW_CHECK(loss, "[gradcheck] the loss is empty");
   FW_CHECK(model.parameters()[0].second.scalar_type() == at::kDouble,
            "[gradcheck] differences need a model in float64, got ",
            model.parameters()[0].second.scalar_type());
@@ -71,7 +74,7 @@ Tensor flat(const std::vector<Tensor>& tensors) {
 std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const ModelInput& input,
                                     const Loss& loss, const GradcheckOptions& options,
                                     const std::function<void(const GradcheckRow&)>& report) {
-  check_model(model);
+  check_model(model, loss);
   FW_CHECK(!options.modes.empty(), "[gradcheck] there must be at least one mode");
   FW_CHECK(options.directions >= 1 && options.step > 0,
            "[gradcheck] directions and step must be positive, got ", options.directions, " and ",
@@ -102,7 +105,7 @@ std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const Mod
 
 AdjointError adjoint_error(const FastWeightProgrammer& model, const ModelInput& input, const Loss& loss,
                            uint64_t seed) {
-  check_model(model);
+  check_model(model, loss);
   std::vector<Tensor> parameters, exact, adjoint;
   const std::vector<Tensor> all_exact = mode_gradients(model, input, loss, Gradient::Checkpointed);
   const std::vector<Tensor> all_adjoint = mode_gradients(model, input, loss, Gradient::Adjoint);
@@ -125,7 +128,11 @@ AdjointError adjoint_error(const FastWeightProgrammer& model, const ModelInput& 
 
 RaggedSeries synthetic_series(const SyntheticSeries& options) {
   FW_CHECK(options.samples >= 1 && options.channels >= 1 && options.length >= 2,
-           "[synthetic_series] there must be samples and channels, and series of at least 2 points");
+           "[synthetic_series] there must be at least 1 sample, 1 channel and 2 points, got ",
+           options.samples, ", ", options.channels, " and ", options.length);
+  const double numbers = static_cast<double>(options.samples) * static_cast<double>(options.channels) *
+                         static_cast<double>(options.length);
+  FW_CHECK(numbers <= 1e9, "[synthetic_series] ", numbers, " values cannot be meant");
   Random random(options.seed);
   const bool irregular = options.times == SyntheticTimes::Irregular;
   std::vector<Tensor> times, values;

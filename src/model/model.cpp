@@ -41,9 +41,9 @@ RaggedTimes wanted_times(const ModelInput& input) {
   const Tensor ends = series.times.index_select(0, series.offsets.slice(0, 1) - 1);
   if (!input.output_times) return {ends, at::arange(series.samples() + 1, at::kLong)};
   const RaggedTimes& wanted = *input.output_times;
-  FW_CHECK(wanted.times.dim() == 1 && wanted.times.scalar_type() == at::kDouble &&
-               wanted.offsets.dim() == 1 && wanted.offsets.scalar_type() == at::kLong &&
-               wanted.offsets.size(0) == series.samples() + 1,
+  FW_CHECK(wanted.times.defined() && wanted.times.dim() == 1 && wanted.times.scalar_type() == at::kDouble &&
+               wanted.offsets.defined() && wanted.offsets.dim() == 1 &&
+               wanted.offsets.scalar_type() == at::kLong && wanted.offsets.size(0) == series.samples() + 1,
            "[model] output times must be float64 [M] with int64 offsets [", series.samples() + 1, "]");
   const Tensor times = wanted.times.detach().contiguous(), offsets = wanted.offsets.contiguous();
   const double* t = times.data_ptr<double>();
@@ -77,8 +77,10 @@ void check_start(const FastWeights& start, const ModelParts& parts, const Ragged
   std::vector<int64_t> shape = parts.weight_shape(samples);
   shape.erase(shape.begin() + 1);
   for (const Tensor& w : start.w) {
-    FW_CHECK(w.sizes().vec() == shape, "[model] the start's fast weights must be ", at::IntArrayRef(shape),
-             ", got ", w.sizes());
+    FW_CHECK(w.defined() && w.sizes().vec() == shape, "[model] the start's fast weights must be ",
+             at::IntArrayRef(shape), ", got ", w.defined() ? message(w.sizes()) : "nothing");
+    FW_CHECK(at::isFloatingType(w.scalar_type()),
+             "[model] the start's fast weights must be floating-point, got ", w.scalar_type());
   }
   const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
   const Tensor ends = series.times.index_select(0, series.offsets.slice(0, 1) - 1);
@@ -170,6 +172,7 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
   RaggedSeries series = input.series;
   FW_CHECK(series.offsets.defined() && series.offsets.dim() == 1 && series.samples() > 0,
            "[model] the batch is empty: there must be at least one series");
+  series.offsets = series.offsets.contiguous();
   check_series(series, "model", 2);
   FW_CHECK(series.channels() == parts.config.channels, "[model] the series have ", series.channels(),
            " channels, the model takes ", parts.config.channels);

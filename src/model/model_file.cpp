@@ -25,10 +25,10 @@ FastWeightProgrammer model_of(const std::string& path, const NamedTensors& file,
   }
   const auto config = file.metadata.find("config");
   if (config == file.metadata.end()) refuse(path, "there is no configuration in the metadata");
+  const at::ScalarType type = parameter_type(path, file);
   try {
-    return FastWeightProgrammer(config_from_json(config->second),
-                                {.type = parameter_type(path, file), .own_rules = own_rules});
-  } catch (const std::invalid_argument& error) {
+    return FastWeightProgrammer(config_from_json(config->second), {.type = type, .own_rules = own_rules});
+  } catch (const std::exception& error) {
     refuse(path, error.what());
   }
 }

@@ -1,6 +1,7 @@
 #include "fastweights/published.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/nearest.h"
 #include "fastweights/error.h"
@@ -205,21 +206,22 @@ ModelConfig eigenworms(const std::string& model, int64_t depth) {
 
 std::map<std::string, std::string> load_parameters(FastWeightProgrammer& model,
                                                    const std::map<std::string, Tensor>& tensors) {
-  const RecordGradients off(false);
   std::map<std::string, std::string> names;
+  std::set<std::string> used;
   for (const auto& [ours, tensor] : model.parameters()) {
     const std::string theirs = find_name(ours, model.config().layers, tensors);
     const Tensor& given = tensors.at(theirs);
-    FW_CHECK(given.sizes() == tensor.sizes(), "[published] ", theirs, " must be ", tensor.sizes(), " for ",
-             ours, ", got ", given.sizes());
-    tensor.copy_(given);
+    FW_CHECK(given.defined() && given.sizes() == tensor.sizes(), "[published] ", theirs, " must be ",
+             tensor.sizes(), " for ", ours, ", got ", given.defined() ? message(given.sizes()) : "nothing");
     names[ours] = theirs;
+    used.insert(theirs);
   }
   for (const auto& [theirs, tensor] : tensors) {
-    const bool used =
-        std::any_of(names.begin(), names.end(), [&](const auto& n) { return n.second == theirs; });
-    FW_CHECK(used, "[published] this model has no place for ", theirs);
+    FW_CHECK(used.contains(theirs), "[published] this model has no place for ", theirs);
   }
+  // only now, so that what does not fit changes nothing
+  const RecordGradients off(false);
+  for (const auto& [ours, tensor] : model.parameters()) tensor.copy_(tensors.at(names[ours]));
   return names;
 }
 

@@ -82,6 +82,7 @@ Steps adaptive_steps(const ModelConfig& config, const Signal& signal, const List
   const SolverConfig& s = config.solver;
   AdaptiveSteps steps = {.rtol = s.rtol, .atol = s.atol, .control = s.error_control};
   steps.first_step_gradient = s.first_step_gradient;
+  if (s.max_step > 0) steps.largest_step = s.max_step;
   const bool joint = s.error_control == ErrorControl::Joint;
   if (signal.jumps()) {
     const Tensor knots = columns(lists_of(signal.knots()));

@@ -4,7 +4,8 @@ namespace fastweights::nn {
 namespace {
 
 // [R, H n] to [R, H, n]
-Tensor by_head(const Tensor& x, int64_t heads) { return x.view({x.size(0), heads, -1}); }
+// sizes in full: a -1 is ambiguous where there are no rows
+Tensor by_head(const Tensor& x, int64_t heads) { return x.view({x.size(0), heads, x.size(1) / heads}); }
 
 // what enters the rule, from what the slow net made
 Programme activate(const Tensor& k, const Tensor& v, const Tensor& b, const Wiring& wiring) {
@@ -83,7 +84,7 @@ Query query(const FastWeightLayer& layer, const Wiring& wiring, const Samples& u
 
 Tensor read(const Wiring& wiring, const Tensor& w, const Tensor& q) {
   const Tensor y = wiring.read == Read::Plain ? matvec(w, q) : matvec_transposed(w, q);
-  return y.reshape({y.size(0), -1});
+  return y.reshape({y.size(0), y.size(1) * y.size(2)});
 }
 
 }  // namespace fastweights::nn

@@ -73,6 +73,7 @@ RaggedSeries ragged(const std::vector<Tensor>& times, const std::vector<Tensor>&
   Tensor offsets = at::zeros({static_cast<int64_t>(times.size()) + 1}, at::kLong);
   std::vector<Tensor> rows;
   for (size_t b = 0; b < times.size(); ++b) {
+    FW_CHECK(times[b].defined() && values[b].defined(), "[ragged] sample ", b, " has an undefined tensor");
     FW_CHECK(times[b].dim() == 1 && values[b].dim() == 2, "[ragged] sample ", b,
              ": times must be [L] and values [L, C], got ", times[b].sizes(), " and ", values[b].sizes());
     FW_CHECK(times[b].size(0) == values[b].size(0), "[ragged] sample ", b, " has ", times[b].size(0),
@@ -86,6 +87,7 @@ RaggedSeries ragged(const std::vector<Tensor>& times, const std::vector<Tensor>&
 }
 
 RaggedSeries shared_times(const Tensor& times, const Tensor& values) {
+  FW_CHECK(times.defined() && values.defined(), "[shared_times] times or values are undefined");
   FW_CHECK(times.dim() == 1, "[shared_times] times must be [L], got ", times.sizes());
   FW_CHECK(values.dim() == 2 || values.dim() == 3, "[shared_times] values must be [B, L, C] or [L, C], got ",
            values.sizes());

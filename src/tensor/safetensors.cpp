@@ -163,7 +163,7 @@ void save_safetensors(const std::string& path, const NamedTensors& contents) {
 
   const std::string temporary = path + ".part" + std::to_string(getpid());
   std::FILE* out = std::fopen(temporary.c_str(), "wb");
-  if (!out) throw std::runtime_error(temporary + ": cannot be written: " + std::strerror(errno));
+  if (!out) throw std::runtime_error(path + ": cannot be written: " + std::strerror(errno));
   bool good = std::fwrite(first.data(), 1, first.size(), out) == first.size();
   for (const auto& [name, tensor] : order) {
     if (good && tensor.nbytes() > 0)

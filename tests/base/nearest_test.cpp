@@ -1,0 +1,35 @@
+#include "base/nearest.h"
+
+#include <gtest/gtest.h>
+
+namespace fastweights {
+namespace {
+
+TEST(Nearest, AWordItselfIsNearest) { EXPECT_EQ(nearest("oja", {"hebb", "oja_softmax", "oja"}), "oja"); }
+
+TEST(Nearest, InsertedDeletedReplacedAndSwappedLettersAreFound) {
+  const std::vector<std::string> words = {"natural_cubic", "hermite_cubic", "linear", "hold"};
+  EXPECT_EQ(nearest("linnear", words), "linear");
+  EXPECT_EQ(nearest("linar", words), "linear");
+  EXPECT_EQ(nearest("linaer", words), "linear");
+  EXPECT_EQ(nearest("natural cubic", words), "natural_cubic");
+  EXPECT_EQ(nearest("hermitecubic", words), "hermite_cubic");
+  EXPECT_EQ(nearest("cold", words), "hold");
+}
+
+// one letter off, not the same beginning
+TEST(Nearest, TheNumberOfChangesDecides) { EXPECT_EQ(nearest("abcd", {"abxyz", "xbcd"}), "xbcd"); }
+
+TEST(Nearest, TheFirstOfSeveralIsTaken) {
+  EXPECT_EQ(nearest("b", {"a", "c"}), "a");
+  EXPECT_EQ(nearest("b", {"c", "a"}), "c");
+}
+
+TEST(Nearest, NothingComesFromNothing) {
+  EXPECT_EQ(nearest("oja", {}), "");
+  EXPECT_EQ(nearest("", {"long", "ab"}), "ab");
+  EXPECT_EQ(nearest("oja", {""}), "");
+}
+
+}  // namespace
+}  // namespace fastweights

@@ -1,0 +1,160 @@
+#include <cmath>
+
+#include "fastweights/gradcheck.h"
+#include "fastweights/model.h"
+#include "support/support.h"
+
+// Trouble that shows when a model runs: steps and windows that do not fit the series, rules, losses.
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+using testing::irregular_times;
+using testing::random;
+
+constexpr int64_t kChannels = 3;
+
+ModelConfig small_config() {
+  ModelConfig config = {.channels = kChannels, .outputs = 2};
+  config.hidden_size = 10;
+  config.heads = 2;
+  config.feed_forward_size = 7;
+  return config;
+}
+
+ModelConfig with(const std::vector<std::pair<std::string, std::string>>& settings) {
+  ModelConfig config = small_config();
+  for (const auto& [key, value] : settings) config = with_setting(config, key, value);
+  return config;
+}
+
+// two series of 6 and 4 points
+RaggedSeries some_series() {
+  return ragged({irregular_times(6, 1), irregular_times(4, 2)},
+                {random({6, kChannels}, 3), random({4, kChannels}, 4)});
+}
+
+FastWeightProgrammer small_model(const ModelConfig& config = small_config()) {
+  return FastWeightProgrammer(config, {.type = at::kDouble});
+}
+
+std::string refusal(const ModelInput& input, const ModelConfig& config = small_config()) {
+  return error_message([&] { small_model(config).forward(input); });
+}
+
+TEST(ModelBadRun, WindowsThatDoNotFit) {
+  const ModelInput input = {.series = some_series()};
+  // series of 6 and 4 points
+  EXPECT_EQ(refusal(input, with({{"control.kind", "log_signature"},
+                                 {"control.window_increments", "4"},
+                                 {"control.window_tail", "drop"}})),
+            "[control] sample 1 has too few points for a window of 4 increments");
+  EXPECT_NE(refusal(input, with({{"control.kind", "log_signature"}, {"control.window_duration", "1e-300"}}))
+                .find("[logsignature_windows] sample 0 would have "),
+            std::string::npos);
+  EXPECT_EQ(refusal(input, with({{"control.kind", "log_signature"}, {"control.window_duration", "1e300"}})),
+            "");
+}
+
+TEST(ModelBadRun, StepsThatDoNotFit) {
+  const ModelInput input = {.series = some_series()};
+  RaggedSeries ends = some_series();
+  ends.times.slice(0, 6) += ends.times[0] - ends.times[6];
+  const std::string late = refusal(input, with({{"solver.steps", "shared_grid"}}));
+  EXPECT_EQ(
+      late.find(
+          "[model] solver.steps shared_grid needs samples that begin together, but sample 1 begins at "),
+      0u);
+  EXPECT_EQ(refusal({.series = ends}, with({{"solver.steps", "shared_grid"}})),
+            "[model] solver.steps shared_grid needs samples whose signals end together");
+  EXPECT_EQ(refusal(input, with({{"solver.steps", "adaptive"},
+                                 {"solver.method", "dopri5"},
+                                 {"solver.error_control", "joint"}}))
+                .find("[model] solver.error_control joint needs samples that begin together"),
+            0u);
+  EXPECT_EQ(refusal(input, with({{"solver.steps", "fixed"}, {"solver.step_size", "1e-12"}}))
+                .find("[model] a step size of "),
+            0u);
+  EXPECT_EQ(refusal(input, with({{"solver.max_step", "1e-12"}})).find("[model] solver.max_step "), 0u);
+  const ModelInput together = {.series = shared_times(irregular_times(5, 1), random({2, 5, kChannels}, 1))};
+  EXPECT_EQ(refusal(together, with({{"solver.steps", "shared_grid"}, {"solver.step_size", "1e-12"}}))
+                .find("[solve] a step size of "),
+            0u);
+  EXPECT_EQ(
+      refusal(
+          together,
+          with({{"solver.steps", "shared_grid"}, {"solver.edges", "shortened"}, {"solver.shortening", "9"}}))
+          .find("[solve] a step of "),
+      0u);
+  EXPECT_EQ(refusal(input, with({{"solver.gradient", "checkpointed"}, {"solver.memory_limit", "1"}}))
+                .find("[solve] a memory limit of 1 bytes is less than one state of "),
+            0u);
+}
+
+TEST(ModelBadRun, EveryMethodAndStepRuleRunsOrSaysWhy) {
+  const ModelInput input = {.series = shared_times(irregular_times(5, 1), random({2, 5, kChannels}, 1))};
+  std::vector<std::string> methods = {"explicit_adams", "implicit_adams"};
+  for (const Tableau& method : all_tableaux()) methods.push_back(method.name);
+  for (const std::string& method : methods) {
+    for (const char* steps : {"observations", "fixed", "shared_grid", "adaptive"}) {
+      for (const char* gradient : {"exact", "checkpointed", "adjoint"}) {
+        ModelConfig config =
+            with({{"solver.method", method}, {"solver.steps", steps}, {"solver.gradient", gradient}});
+        if (config.solver.steps == StepRule::Fixed) config.solver.step_size = 0.3;
+        const std::string before = error_message([&] { check_config(config); });
+        if (!before.empty()) continue;
+        // what a checked configuration says runs
+        EXPECT_EQ(refusal(input, config), "") << method << " " << steps << " " << gradient;
+      }
+    }
+  }
+}
+
+std::string rule_refusal(const RuleSlope& slope) {
+  const Rule mine = {.name = "mine", .slope = slope};
+  const FastWeightProgrammer model(with({{"rule", "mine"}}), {.own_rules = {mine}});
+  return error_message([&] { model.forward({.series = some_series()}); });
+}
+
+TEST(ModelBadRun, RulesThatGiveSomethingElse) {
+  const std::string shape = "[model] rule mine must give dW/dt of the shape of W [2, 2, 5, 5], got ";
+  EXPECT_EQ(rule_refusal([](auto& k, auto&, auto&, auto&) { return k; }), shape + "[2, 2, 5]");
+  EXPECT_EQ(rule_refusal([](auto&, auto&, auto&, auto& w) { return w[0]; }), shape + "[2, 5, 5]");
+  EXPECT_EQ(rule_refusal([](auto&, auto&, auto&, auto&) { return Tensor(); }), shape + "nothing");
+  EXPECT_EQ(rule_refusal([](auto&, auto&, auto&, auto& w) { return w.to(at::kDouble); }),
+            "[model] rule mine must give dW/dt of the type of W Float, got Double");
+  // what a rule throws comes through as it is
+  EXPECT_EQ(rule_refusal(
+                [](auto&, auto&, auto&, auto&) -> Tensor { throw std::invalid_argument("no rule today"); }),
+            "no rule today");
+}
+
+TEST(ModelBadRun, GradientChecksThatCannotBe) {
+  const ModelInput input = {.series = some_series()};
+  const auto refused = [&](const FastWeightProgrammer& model, const Loss& loss,
+                           const GradcheckOptions& options) {
+    return error_message([&] { gradcheck(model, input, loss, options); });
+  };
+  const FastWeightProgrammer model = small_model(), single(small_config());
+  EXPECT_EQ(refused(single, random_loss(1), {}),
+            "[gradcheck] differences need a model in float64, got Float");
+  EXPECT_EQ(refused(model, {}, {}), "[gradcheck] the loss is empty");
+  EXPECT_EQ(refused(model, [](const Tensor& y) { return y; }, {}),
+            "[gradcheck] the loss must be one number, got [2, 2]");
+  EXPECT_EQ(refused(model, [](const Tensor&) { return Tensor(); }, {}),
+            "[gradcheck] the loss must be one number, got nothing");
+  EXPECT_EQ(refused(model, random_loss(1), {.modes = {}}), "[gradcheck] there must be at least one mode");
+  EXPECT_EQ(refused(model, random_loss(1), {.directions = 0})
+                .find("[gradcheck] directions and step must be positive"),
+            0u);
+  EXPECT_EQ(
+      refused(model, random_loss(1), {.step = NAN}).find("[gradcheck] directions and step must be positive"),
+      0u);
+  EXPECT_EQ(error_message([] { synthetic_series({.samples = 0}); }),
+            "[synthetic_series] there must be at least 1 sample, 1 channel and 2 points, got 0, 2 and 9");
+  EXPECT_EQ(error_message([] { synthetic_series({.length = INT64_MAX}); }).find("[synthetic_series] "), 0u);
+}
+
+}  // namespace
+}  // namespace fastweights

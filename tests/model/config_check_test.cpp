@@ -1,0 +1,360 @@
+#include <cmath>
+
+#include "fastweights/model.h"
+#include "fastweights/published.h"
+#include "support/support.h"
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+ModelConfig with(const Settings& settings) {
+  ModelConfig config = {.channels = 3, .outputs = 2};
+  for (const auto& [key, value] : settings) config = with_setting(config, key, value);
+  return config;
+}
+
+std::string named(const Settings& settings) {
+  std::string text;
+  for (const auto& [key, value] : settings) text += key + "=" + value + " ";
+  return text;
+}
+
+struct Refused {
+  Settings settings;
+  std::string sentence;  // how it begins
+};
+
+void expect_refused(const std::vector<Refused>& cases) {
+  for (const Refused& c : cases) {
+    const std::string found = error_message([&] { check_config(with(c.settings)); });
+    EXPECT_EQ(found.find(c.sentence), 0u) << named(c.settings) << ": " << found;
+    // a model does not come into being either
+    EXPECT_EQ(error_message([&] { FastWeightProgrammer(with(c.settings)); }), found);
+  }
+}
+
+void expect_fine(const std::vector<Settings>& cases) {
+  for (const Settings& settings : cases) {
+    EXPECT_EQ(error_message([&] { check_config(with(settings)); }), "") << named(settings);
+  }
+}
+
+const Settings kMap = {{"drive", "tensor_map"}, {"initial", "zero"}};
+
+Settings map_with(const std::string& key, const std::string& value) {
+  Settings settings = kMap;
+  settings.emplace_back(key, value);
+  return settings;
+}
+
+TEST(ModelConfigCheck, SizesThatAreNone) {
+  std::vector<Refused> cases;
+  for (const char* key : {"channels", "outputs", "hidden_size", "heads", "static_hidden_size", "layers",
+                          "map_hidden_size", "map_layers", "control.window_increments", "control.depth"}) {
+    for (const char* value : {"0", "-1", "-9223372036854775808"}) {
+      cases.push_back({{{key, value}}, std::string("[config] ") + key + " must be at least 1, got " + value});
+    }
+  }
+  for (const char* key :
+       {"static_features", "key_width", "value_width", "feed_forward_size", "control.time_channel"}) {
+    cases.push_back({{{key, "-1"}}, std::string("[config] ") + key + " must be at least 0, got -1"});
+  }
+  for (const char* key :
+       {"channels", "outputs", "hidden_size", "heads", "layers", "key_width", "map_layers"}) {
+    cases.push_back({{{key, "9223372036854775807"}},
+                     std::string("[config] ") + key + " must be at most 100000000, got 9223372036854775807"});
+  }
+  expect_refused(cases);
+}
+
+TEST(ModelConfigCheck, SizesThatNoMemoryHolds) {
+  expect_refused({
+      {{{"hidden_size", "100000000"}}, "[config] these sizes mean about "},
+      {{{"outputs", "100000000"}}, "[config] these sizes mean about "},
+      {{{"channels", "100000000"}, {"hidden_size", "1"}, {"heads", "1"}, {"initial", "first_observation"}},
+       "[config] these sizes mean about "},
+      {{{"layers", "100000000"}}, "[config] these sizes mean about "},
+      {{{"feed_forward_size", "100000000"}}, "[config] these sizes mean about "},
+      {{{"key_width", "100000000"}, {"value_width", "100000000"}, {"heads", "100000000"}},
+       "[config] these sizes mean about "},
+      {{{"initial", "static_features"}, {"static_features", "100000000"}},
+       "[config] these sizes mean about "},
+      {{{"initial", "static_features"}, {"static_features", "1"}, {"static_hidden_size", "100000000"}},
+       "[config] these sizes mean about "},
+      {map_with("hidden_size", "100000000"), "[config] these sizes mean about "},
+      {map_with("channels", "100000000"), "[config] these sizes mean about "},
+      {map_with("map_layers", "100000000"), "[config] these sizes mean about "},
+      {map_with("map_hidden_size", "100000000"), "[config] these sizes mean about "},
+      {{{"hidden_size", "2"}, {"heads", "1"}, {"key_width", "100000"}, {"value_width", "100000"}},
+       "[config] these sizes mean 10000000000 fast weights for every sample; "},
+  });
+  expect_fine({{{"hidden_size", "4096"}, {"heads", "16"}}, {{"channels", "1000000"}}});
+}
+
+TEST(ModelConfigCheck, NumbersOutsideTheirRange) {
+  std::vector<Refused> cases;
+  for (const char* key : {"dropout", "value_dropout"}) {
+    for (const char* value : {"1", "-0.25", "7"}) {
+      cases.push_back(
+          {{{key, value}}, std::string("[config] ") + key + " must be at least 0 and below 1, got "});
+    }
+  }
+  for (const char* key : {"time_unit", "solver.rtol", "solver.atol"}) {
+    for (const char* value : {"0", "-1"}) {
+      cases.push_back({{{key, value}}, std::string("[config] ") + key + " must be positive, got "});
+    }
+  }
+  cases.push_back(
+      {{{"control.window_duration", "-1"}}, "[config] control.window_duration must be positive, or 0"});
+  cases.push_back({{{"solver.step_size", "-1"}}, "[config] solver.step_size must not be negative, got -1"});
+  cases.push_back(
+      {{{"solver.max_step", "-1"}}, "[config] solver.max_step must be positive, or 0 for no limit"});
+  cases.push_back({{{"solver.memory_limit", "-1"}}, "[config] solver.memory_limit must not be negative"});
+  cases.push_back({{{"solver.shortening", "-1"}}, "[config] solver.shortening must not be negative"});
+  expect_refused(cases);
+}
+
+TEST(ModelConfigCheck, NumbersThatAreNotFinite) {
+  for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
+    const std::vector<std::function<double&(ModelConfig&)>> members = {
+        [](ModelConfig& c) -> double& { return c.dropout; },
+        [](ModelConfig& c) -> double& { return c.value_dropout; },
+        [](ModelConfig& c) -> double& { return c.time_unit; },
+        [](ModelConfig& c) -> double& { return c.control.window_duration; },
+        [](ModelConfig& c) -> double& { return c.solver.max_step; },
+        [](ModelConfig& c) -> double& { return c.solver.step_size; },
+        [](ModelConfig& c) -> double& { return c.solver.rtol; },
+        [](ModelConfig& c) -> double& { return c.solver.atol; },
+        [](ModelConfig& c) -> double& { return c.solver.shortening; }};
+    for (const auto& member : members) {
+      ModelConfig config;
+      member(config) = bad;
+      EXPECT_NE(error_message([&] { check_config(config); }).find(" must "), std::string::npos);
+    }
+  }
+}
+
+TEST(ModelConfigCheck, HeadsThatDoNotDivideTheModel) {
+  expect_refused(
+      {{{{"hidden_size", "10"}, {"heads", "3"}},
+        "[config] hidden_size 10 is not divisible by heads 3; choose other numbers, or set key_width "
+        "and value_width"},
+       {{{"hidden_size", "10"}, {"heads", "3"}, {"key_width", "5"}},
+        "[config] hidden_size 10 is not divisible by heads 3"}});
+  expect_fine({{{"hidden_size", "10"}, {"heads", "3"}, {"key_width", "5"}, {"value_width", "2"}}});
+}
+
+TEST(ModelConfigCheck, RulesThatAreNone) {
+  expect_refused(
+      {{{{"rule", "delta_prae"}},
+        "[config] rule cannot be 'delta_prae'; the nearest is 'delta_pre', and a rule of your own must "
+        "be given, too"},
+       {{{"rule", "\"\""}}, "[config] rule cannot be ''"},
+       {{{"rule", "delta_post"}, {"value_activation", "none"}},
+        "[config] value_activation none contradicts rule delta_post"}});
+  const auto own = [](const Rule& rule) {
+    ModelConfig config;
+    config.rule = rule.name;
+    config.value_activation = ValueActivation::None;
+    return error_message([&] { check_config(config, {rule}); });
+  };
+  EXPECT_EQ(own({.name = "", .slope = hebb().slope}), "[config] your own rule '' needs a name and a slope");
+  EXPECT_EQ(own({.name = "mine"}), "[config] your own rule 'mine' needs a name and a slope");
+  EXPECT_EQ(own({.name = "hebb", .slope = hebb().slope}),
+            "[config] there is a rule 'hebb' already; give your own another name");
+  EXPECT_EQ(own({.name = "mine", .value = ValueForm::Raw, .slope = hebb().slope}),
+            "[config] value_activation none contradicts rule mine, whose values have no tanh");
+  EXPECT_EQ(own({.name = "mine", .slope = hebb().slope}), "");
+  const Rule twice = {.name = "mine", .slope = hebb().slope};
+  EXPECT_EQ(error_message([&] {
+              check_config({}, {twice, twice});
+            }),
+            "[config] there is a rule 'mine' already; give your own another name");
+}
+
+TEST(ModelConfigCheck, ControlsThatTheDriveCannotRead) {
+  std::vector<Refused> cases;
+  for (const char* drive : {"derivative_keys", "derivative_values", "derivative", "tensor_map"}) {
+    cases.push_back(
+        {{{"drive", drive}, {"control.kind", "hold"}},
+         std::string("[config] drive ") + drive + " needs x'(t), and control.kind hold has none"});
+  }
+  for (const char* drive : {"derivative_keys", "derivative_values"}) {
+    cases.push_back({{{"drive", drive}, {"control.kind", "log_signature"}},
+                     std::string("[config] drive ") + drive +
+                         " tells x from x', and with control.kind "
+                         "log_signature both are the log-signature"});
+  }
+  cases.push_back({{{"control.kind", "rectilinear"}, {"control.time_channel", "3"}},
+                   "[config] control.time_channel must be below channels 3, got 3"});
+  cases.push_back({{{"control.kind", "log_signature"}, {"control.depth", "6"}},
+                   "[config] control.depth 6 is too much for channels 3: "});
+  cases.push_back({{{"control.kind", "log_signature"}, {"control.depth", "4"}, {"channels", "5000"}},
+                   "[config] control.depth 4 is too much for channels 5000: "});
+  // 5000 * 4999 / 2 + 5000
+  cases.push_back({{{"control.kind", "log_signature"}, {"channels", "5000"}},
+                   "[config] control.depth 2 makes log-signatures of 12502500 numbers from channels 5000"});
+  expect_refused(cases);
+  expect_fine({{{"control.kind", "rectilinear"}, {"control.time_channel", "2"}},
+               {{"control.kind", "log_signature"}, {"control.depth", "5"}},
+               {{"control.kind", "log_signature"}, {"drive", "derivative"}},
+               {{"control.kind", "hold"}}});
+}
+
+TEST(ModelConfigCheck, MethodsThatTheStepsCannotUse) {
+  expect_refused(
+      {{{{"solver.method", "rk5"}}, "[config] solver.method cannot be 'rk5'; the nearest is 'rk4'"},
+       {{{"solver.method", "dopri"}}, "[config] solver.method cannot be 'dopri'; the nearest is 'dopri5'"},
+       {{{"solver.steps", "adaptive"}},
+        "[config] solver.method rk4 has no error estimate, which solver.steps adaptive needs; take dopri5"},
+       {{{"solver.steps", "adaptive"}, {"solver.method", "explicit_adams"}},
+        "[config] solver.method explicit_adams has no error estimate"},
+       {{{"solver.method", "explicit_adams"}},
+        "[config] solver.method explicit_adams needs equal steps, not solver.steps observations"},
+       {{{"solver.method", "implicit_adams"}},
+        "[config] solver.method implicit_adams needs equal steps, not solver.steps observations"},
+       {{{"solver.steps", "fixed"}}, "[config] solver.steps fixed needs solver.step_size above 0"},
+       {{{"solver.edges", "shortened"}},
+        "[config] solver.edges shortened needs solver.steps shared_grid, not observations"},
+       {{{"solver.stage_times", "single"}},
+        "[config] solver.stage_times single needs solver.steps shared_grid, not observations"},
+       {{{"solver.steps", "shared_grid"}, {"control.kind", "log_signature"}},
+        "[config] solver.steps shared_grid with control.kind log_signature needs a solver.step_size"},
+       {{{"solver.steps", "shared_grid"}, {"control.kind", "rectilinear"}},
+        "[config] solver.steps shared_grid with control.kind rectilinear needs a solver.step_size"}});
+}
+
+TEST(ModelConfigCheck, StartsThatDoNotFit) {
+  expect_refused(
+      {{{{"initial", "static_features"}}, "[config] initial static_features needs static_features above 0"},
+       {{{"static_features", "2"}},
+        "[config] static_features 2 would not be read with initial rule; set initial to "
+        "static_features"},
+       {{{"query", "first_observation"}},
+        "[config] query first_observation needs initial first_observation, not rule"}});
+}
+
+TEST(ModelConfigCheck, LayersThatDoNotFit) {
+  expect_refused(
+      {{{{"value_norm", "true"}}, "[config] value_norm needs values with a projection of their own"},
+       {{{"layer_input", "update"}}, "[config] layer_input update needs layers above 1"},
+       {{{"residual", "true"}, {"value_width", "5"}},
+        "[config] residual adds hidden_size 32 numbers to what W gives, 20"},
+       {{{"residual", "true"}, {"key_width", "5"}, {"read", "transposed"}},
+        "[config] residual adds hidden_size 32 numbers to what W gives, 20"}});
+  expect_fine({{{"residual", "true"}, {"key_width", "5"}}});
+}
+
+TEST(ModelConfigCheck, ChoicesThatATensorMapDoesNotHave) {
+  expect_fine({kMap});
+  expect_refused(
+      {{{{"drive", "tensor_map"}}, "[config] drive tensor_map has no rule; initial must be zero"},
+       {map_with("layers", "2"), "[config] drive tensor_map has one layer, got layers 2"},
+       {map_with("read", "transposed"), "[config] drive tensor_map takes neither "},
+       {map_with("residual", "true"), "[config] drive tensor_map takes neither "},
+       {map_with("value_norm", "true"), "[config] drive tensor_map takes neither "},
+       {map_with("value_dropout", "0.5"), "[config] drive tensor_map has no values for value_dropout"},
+       {{{"drive", "tensor_map"}, {"initial", "first_observation"}, {"query", "first_observation"}},
+        "[config] drive tensor_map takes neither "}});
+}
+
+TEST(ModelConfigCheck, SamplesThatWouldDependOnTheirBatch) {
+  expect_refused({{{{"deterministic", "true"}, {"query", "last_of_batch"}},
+                   "[config] deterministic contradicts query last_of_batch"},
+                  {{{"deterministic", "true"},
+                    {"solver.method", "dopri5"},
+                    {"solver.steps", "adaptive"},
+                    {"solver.error_control", "joint"}},
+                   "[config] deterministic contradicts solver.error_control joint"},
+                  {{{"deterministic", "true"}, {"solver.steps", "shared_grid"}},
+                   "[config] deterministic contradicts solver.steps shared_grid"},
+                  {{{"deterministic", "true"},
+                    {"solver.method", "implicit_adams"},
+                    {"solver.steps", "fixed"},
+                    {"solver.step_size", "0.5"}},
+                   "[config] deterministic contradicts solver.method implicit_adams"}});
+}
+
+// what was asked for and would be ignored: the choice alone, and where it is read
+TEST(ModelConfigCheck, ChoicesThatNothingWouldRead) {
+  const Settings adaptive = {{"solver.method", "dopri5"}, {"solver.steps", "adaptive"}};
+  const Settings windows = {{"control.kind", "log_signature"}};
+  const Settings fixed = {{"solver.steps", "fixed"}, {"solver.step_size", "0.5"}};
+  struct Case {
+    Settings choice, unread, read;
+  };
+  const std::vector<Case> cases = {
+      {{{"rule", "hebb"}}, kMap, {}},
+      {{{"key_width", "5"}}, kMap, {}},
+      {{{"value_width", "5"}}, kMap, {}},
+      {{{"learning_rate", "raw"}}, kMap, {}},
+      {{{"value_activation", "none"}}, kMap, {}},
+      {{{"map_hidden_size", "5"}}, {}, kMap},
+      {{{"map_layers", "3"}}, {}, kMap},
+      {{{"static_hidden_size", "5"}}, {}, {{"static_features", "2"}, {"initial", "static_features"}}},
+      {{{"time_unit", "2"}}, windows, {}},
+      {{{"time_unit", "2"}},
+       {{"control.kind", "rectilinear"}},
+       {{"control.kind", "log_signature"}, {"control.clock", "time"}}},
+      {{{"control.end_filling", "end_point"}}, {}, {{"control.kind", "natural_cubic"}}},
+      {{{"control.never_observed", "reject"}}, windows, {{"control.kind", "linear"}}},
+      {{{"control.never_observed", "reject"}}, {{"control.kind", "hold"}}, {{"control.kind", "rectilinear"}}},
+      {{{"control.time_channel", "1"}}, {}, {{"control.kind", "rectilinear"}}},
+      {{{"control.depth", "3"}}, {}, windows},
+      {{{"control.window_increments", "3"}}, {}, windows},
+      {{{"control.window_duration", "3"}}, {}, windows},
+      {{{"control.window_tail", "drop"}}, {}, windows},
+      {{{"control.clock", "time"}}, {}, windows},
+      {{{"control.last_window", "twice"}}, {}, windows},
+      {{{"control.window_increments", "3"}},
+       {{"control.kind", "log_signature"}, {"control.window_duration", "2"}},
+       windows},
+      {{{"control.window_tail", "drop"}},
+       {{"control.kind", "log_signature"}, {"control.window_duration", "2"}},
+       windows},
+      {{{"solver.step_size", "0.5"}}, {}, {{"solver.steps", "fixed"}}},
+      {{{"solver.step_size", "0.5"}}, adaptive, {{"solver.steps", "shared_grid"}}},
+      {{{"solver.max_step", "0.5"}}, fixed, {}},
+      {{{"solver.max_step", "0.5"}}, {{"solver.steps", "shared_grid"}}, adaptive},
+      {{{"solver.rtol", "1e-3"}}, {}, adaptive},
+      {{{"solver.atol", "1e-3"}}, {{"solver.method", "dopri5"}}, adaptive},
+      {{{"solver.shortening", "1e-3"}}, {}, {{"solver.steps", "shared_grid"}, {"solver.edges", "shortened"}}},
+      {{{"solver.memory_limit", "1000"}}, {}, {{"solver.gradient", "checkpointed"}}},
+      {{{"solver.memory_limit", "1000"}},
+       {{"solver.gradient", "adjoint"}},
+       {{"solver.gradient", "checkpointed"}}},
+      {{{"solver.first_step_gradient", "through"}},
+       {},
+       {{"solver.method", "dopri5"}, {"solver.steps", "adaptive"}, {"solver.error_control", "joint"}}},
+      {{{"solver.first_step_gradient", "through"}},
+       adaptive,
+       {{"solver.method", "dopri5"}, {"solver.steps", "adaptive"}, {"solver.error_control", "joint"}}},
+  };
+  for (const Case& c : cases) {
+    const auto joined = [&](Settings settings) {
+      settings.insert(settings.end(), c.choice.begin(), c.choice.end());
+      return settings;
+    };
+    expect_fine({c.unread, joined(c.read)});
+    expect_refused(
+        {{joined(c.unread), "[config] " + c.choice[0].first + " would not be used here; it needs "}});
+  }
+}
+
+TEST(ModelConfigCheck, PublishedModelsAreFine) {
+  for (const std::string& model : published::speech_models()) {
+    check_config(published::speech(model));
+    check_config(published::sepsis(model, published::Intensity::On));
+    check_config(published::sepsis(model, published::Intensity::Off));
+  }
+  for (const std::string& model : published::eigenworms_models()) {
+    for (const int64_t depth : {1, 2, 3}) check_config(published::eigenworms(model, depth));
+  }
+}
+
+}  // namespace
+}  // namespace fastweights

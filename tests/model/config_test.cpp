@@ -1,0 +1,395 @@
+#include <cmath>
+#include <limits>
+#include <set>
+#include <tuple>
+
+#include "base/random.h"
+#include "fastweights/model.h"
+#include "fastweights/published.h"
+#include "support/support.h"
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+
+// every member, by a binding that no longer compiles when one is added; equality and JSON of the library
+// share a list of keys, so a test of them needs one of its own
+auto members(const ControlConfig& c) {
+  const auto& [kind, filling, never, channel, depth, increments, duration, tail, clock, last] = c;
+  return std::tuple(kind, filling, never, channel, depth, increments, duration, tail, clock, last);
+}
+
+auto members(const SolverConfig& c) {
+  const auto& [method, steps, max_step, step_size, rtol, atol, edges, shortening, times, control, first,
+               gradient, memory] = c;
+  return std::tuple(method, steps, max_step, step_size, rtol, atol, edges, shortening, times, control, first,
+                    gradient, memory);
+}
+
+auto members(const ModelConfig& c) {
+  const auto& [channels, features, outputs, rule, drive, control, solver, backend, hidden, heads, keys,
+               values, ff, static_hidden, layers, layer_input, residual, norm, map_hidden, map_layers,
+               initial, query, read, rate, activation, dropout, value_dropout, unit, deterministic, unused] =
+      c;
+  return std::tuple(channels, features, outputs, rule, drive, members(control), members(solver), backend,
+                    hidden, heads, keys, values, ff, static_hidden, layers, layer_input, residual, norm,
+                    map_hidden, map_layers, initial, query, read, rate, activation, dropout, value_dropout,
+                    unit, deterministic, unused);
+}
+
+// random values of every kind; which enumerators came up is kept
+class RandomConfigs {
+ public:
+  explicit RandomConfigs(uint64_t seed) : random_(seed) {}
+
+  ControlConfig control() {
+    return {.kind = one_of(ControlKind::LogSignature),
+            .end_filling = one_of(EndFilling::EndPoint),
+            .never_observed = one_of(NeverObserved::Reject),
+            .time_channel = whole(),
+            .depth = whole(),
+            .window_increments = whole(),
+            .window_duration = number(),
+            .window_tail = one_of(WindowTail::Keep),
+            .clock = one_of(WindowClock::Time),
+            .last_window = one_of(LastWindow::Twice)};
+  }
+
+  SolverConfig solver() {
+    return {.method = word(),
+            .steps = one_of(StepRule::Adaptive),
+            .max_step = number(),
+            .step_size = number(),
+            .rtol = number(),
+            .atol = number(),
+            .edges = one_of(StageEdges::Shortened),
+            .shortening = number(),
+            .stage_times = one_of(StageTimes::Single),
+            .error_control = one_of(ErrorControl::Joint),
+            .first_step_gradient = one_of(FirstStepGradient::Through),
+            .gradient = one_of(Gradient::Adjoint),
+            .memory_limit = whole()};
+  }
+
+  ModelConfig config() {
+    return {.channels = whole(),
+            .static_features = whole(),
+            .outputs = whole(),
+            .rule = word(),
+            .drive = one_of(Drive::TensorMap),
+            .control = control(),
+            .solver = solver(),
+            .backend = one_of(Backend::Cuda),
+            .hidden_size = whole(),
+            .heads = whole(),
+            .key_width = whole(),
+            .value_width = whole(),
+            .feed_forward_size = whole(),
+            .static_hidden_size = whole(),
+            .layers = whole(),
+            .layer_input = one_of(LayerInput::Update),
+            .residual = coin(),
+            .value_norm = coin(),
+            .map_hidden_size = whole(),
+            .map_layers = whole(),
+            .initial = one_of(InitialWeights::FirstObservation),
+            .query = one_of(QueryTime::FirstObservation),
+            .read = one_of(Read::Transposed),
+            .learning_rate = one_of(LearningRate::Raw),
+            .value_activation = one_of(ValueActivation::None),
+            .dropout = number(),
+            .value_dropout = number(),
+            .time_unit = number(),
+            .deterministic = coin(),
+            .unused_layer = coin()};
+  }
+
+  size_t enumerators_seen() const { return seen_.size(); }
+
+ private:
+  // of an enumeration by its last enumerator
+  template <typename E>
+  E one_of(E last) {
+    const auto value = static_cast<int>(random_.next() % (static_cast<uint64_t>(last) + 1));
+    seen_.insert({typeid(E).name(), value});
+    return static_cast<E>(value);
+  }
+  bool coin() { return random_.next() % 2 == 0; }
+  int64_t whole() { return static_cast<int64_t>(random_.next() >> (random_.next() % 64)); }
+  // of all sizes, with all 53 bits
+  double number() { return std::ldexp(random_.uniform(-1, 1), static_cast<int>(random_.next() % 200) - 100); }
+  std::string word() {
+    const char* words[] = {"", "rk4", "mine", "quote\"d", "back\\slash", "line\nbreak", "\xc3\xbc", "\t"};
+    return words[random_.next() % 8];
+  }
+
+  Random random_;
+  std::set<std::pair<std::string, int>> seen_;
+};
+
+TEST(ModelConfig, ComesBackFromJsonInEveryMember) {
+  RandomConfigs random(1);
+  for (int i = 0; i < 500; ++i) {
+    const ModelConfig config = random.config();
+    const ModelConfig back = config_from_json(to_json(config));
+    ASSERT_TRUE(members(back) == members(config)) << to_json(config);
+    ASSERT_TRUE(back == config);
+  }
+  // 6 + 2 + 2 + 2 + 2 + 2 of control, 4 + 3 + 2 + 2 + 2 + 3 of solver, 5 + 4 + 2 + 4 + 3 + 2 + 2 + 2 of the
+  // rest
+  EXPECT_EQ(random.enumerators_seen(), 56u);
+}
+
+TEST(ModelConfig, EqualityLooksAtEveryMember) {
+  RandomConfigs random(2);
+  int different = 0;
+  for (int i = 0; i < 200; ++i) {
+    // single members of another configuration, through JSON with one key
+    const ModelConfig config = random.config(), other = random.config();
+    ModelConfig changed = config;
+    switch (i % 5) {
+      case 0:
+        changed.control = other.control;
+        break;
+      case 1:
+        changed.solver = other.solver;
+        break;
+      case 2:
+        changed.time_unit = other.time_unit;
+        break;
+      case 3:
+        changed.unused_layer = other.unused_layer;
+        break;
+      default:
+        changed.rule = other.rule;
+    }
+    const bool same = members(changed) == members(config);
+    EXPECT_EQ(changed == config, same);
+    different += same ? 0 : 1;
+  }
+  EXPECT_GT(different, 100);
+}
+
+TEST(ModelConfig, AbsentKeysKeepTheirDefaults) {
+  EXPECT_TRUE(members(config_from_json("{}")) == members(ModelConfig{}));
+  EXPECT_TRUE(members(config_from_json(R"({"control": {}, "solver": {}})")) == members(ModelConfig{}));
+  ModelConfig expected;
+  expected.channels = 7;
+  expected.control.kind = ControlKind::Hold;
+  EXPECT_TRUE(config_from_json(R"({"control": {"kind": "hold"}, "channels": 7})") == expected);
+}
+
+// names of the header's enumerators in lower case with underscores
+TEST(ModelConfig, EveryEnumeratorHasItsName) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> names = {
+      {"control.kind", {"natural_cubic", "hermite_cubic", "linear", "rectilinear", "hold", "log_signature"}},
+      {"control.end_filling", {"whole_gap", "end_point"}},
+      {"control.never_observed", {"zero", "reject"}},
+      {"control.window_tail", {"drop", "keep"}},
+      {"control.clock", {"windows", "time"}},
+      {"control.last_window", {"once", "twice"}},
+      {"solver.steps", {"observations", "fixed", "shared_grid", "adaptive"}},
+      {"solver.edges", {"as_is", "inside", "shortened"}},
+      {"solver.stage_times", {"double", "single"}},
+      {"solver.error_control", {"per_sample", "joint"}},
+      {"solver.first_step_gradient", {"none", "through"}},
+      {"solver.gradient", {"exact", "checkpointed", "adjoint"}},
+      {"drive", {"x", "derivative_keys", "derivative_values", "derivative", "tensor_map"}},
+      {"backend", {"auto", "reference", "cpu", "cuda"}},
+      {"layer_input", {"weights", "update"}},
+      {"initial", {"rule", "zero", "static_features", "first_observation"}},
+      {"query", {"output", "last_of_batch", "first_observation"}},
+      {"read", {"plain", "transposed"}},
+      {"learning_rate", {"sigmoid", "raw"}},
+      {"value_activation", {"tanh", "none"}}};
+  size_t count = 0;
+  for (const auto& [key, values] : names) {
+    std::set<std::string> texts;
+    for (const std::string& value : values) texts.insert(to_json(with_setting({}, key, value)));
+    EXPECT_EQ(texts.size(), values.size()) << key;
+    count += values.size();
+    const std::string wrong = values[0] + "q";
+    EXPECT_EQ(error_message([&] { with_setting({}, key, wrong); }),
+              "[config] " + key + " cannot be '" + wrong + "'; the nearest is '" + values[0] + "'");
+  }
+  EXPECT_EQ(count, 56u);
+}
+
+std::string parsed(const std::string& text) {
+  return error_message([&] { config_from_json(text); });
+}
+
+TEST(ModelConfig, AnUnknownKeyIsNamedWithTheNearestOne) {
+  EXPECT_EQ(parsed(R"({"chanels": 3})"), "[config] there is no key 'chanels'; the nearest is 'channels'");
+  EXPECT_EQ(parsed(R"({"control": {"knd": "hold"}})"),
+            "[config] there is no key 'control.knd'; the nearest is 'control.kind'");
+  EXPECT_EQ(parsed(R"({"solver": {"stepsize": 1}})"),
+            "[config] there is no key 'solver.stepsize'; the nearest is 'solver.step_size'");
+  // of another group
+  EXPECT_EQ(parsed(R"({"solver": {"channels": 1}})").find("[config] there is no key 'solver.channels'"), 0u);
+  EXPECT_EQ(parsed(R"({"": 1})").find("[config] there is no key ''"), 0u);
+  // a key of a megabyte does not come back whole
+  EXPECT_LT(parsed("{\"" + std::string(100'000, 'k') + "\": 1}").size(), 300u);
+}
+
+TEST(ModelConfig, WrongTypesAreNamedWithTheKey) {
+  const std::pair<std::string, std::string> cases[] = {
+      {R"({"channels": "3"})", "[config] channels must be a whole number, got \"3\""},
+      {R"({"channels": 3.5})", "[config] channels must be a whole number, got 3.5"},
+      {R"({"channels": 18446744073709551615})",
+       "[config] channels must be a whole number, got 18446744073709551615"},
+      {R"({"channels": 9223372036854775808})",
+       "[config] channels must be a whole number, got 9223372036854775808"},
+      {R"({"channels": 1000000000000000000000})", "[config] channels must be a whole number, got 1e+21"},
+      {R"({"channels": null})", "[config] channels must be a whole number, got null"},
+      {R"({"channels": [3]})", "[config] channels must be a whole number, got [3]"},
+      {R"({"channels": true})", "[config] channels must be a whole number, got true"},
+      {R"({"dropout": "0.1"})", "[config] dropout must be a number, got \"0.1\""},
+      {R"({"solver": {"rtol": null}})", "[config] solver.rtol must be a number, got null"},
+      {R"({"residual": 1})", "[config] residual must be true or false, got 1"},
+      {R"({"residual": "true"})", "[config] residual must be true or false, got \"true\""},
+      {R"({"rule": 7})", "[config] rule must be a name in quotes, got 7"},
+      {R"({"drive": 0})", "[config] drive must be a name in quotes, got 0"},
+      {R"({"control": {"kind": ["hold"]}})",
+       "[config] control.kind must be a name in quotes, got [\"hold\"]"},
+      {R"({"control": "hold"})", "[config] control must be an object { ... }, got \"hold\""},
+      {R"({"solver": []})", "[config] solver must be an object { ... }, got []"},
+      {"null", "[config] a configuration must be an object { ... }, got null"},
+      {"[]", "[config] a configuration must be an object { ... }, got []"},
+      {"3", "[config] a configuration must be an object { ... }, got 3"}};
+  for (const auto& [text, sentence] : cases) EXPECT_EQ(parsed(text), sentence);
+  // the largest whole number that there is
+  EXPECT_EQ(config_from_json(R"({"channels": 9223372036854775807})").channels, INT64_MAX);
+}
+
+TEST(ModelConfig, TextThatIsNotJsonIsNamedAsSuch) {
+  for (const std::string text :
+       {"", " ", "{", "{\"channels\": }", "{\"channels\": NaN}", "{\"dropout\": Infinity}",
+        "{\"dropout\": -Infinity}", "{\"dropout\": 1e999}", "{channels: 3}", "{'channels': 3}",
+        "{\"channels\": 3,}", "{\"channels\": 3} {}", "channels = 3", "{\"rule\": \"\xff\"}", "\x00\x01",
+        "{\"rule\": \"line\nbreak\"}"}) {
+    EXPECT_EQ(parsed(text).find("[config] this is not JSON: "), 0u) << text << ": " << parsed(text);
+  }
+  EXPECT_EQ(parsed("{\"dropout\": 1e999}"), "[config] this is not JSON: number overflow parsing '1e999'");
+}
+
+TEST(ModelConfig, AKeyThatComesTwiceIsAnError) {
+  EXPECT_EQ(parsed(R"({"channels": 3, "heads": 1, "channels": 3})"),
+            "[config] the key 'channels' comes twice");
+  EXPECT_EQ(parsed(R"({"control": {"depth": 3, "depth": 2}})"), "[config] the key 'depth' comes twice");
+  EXPECT_EQ(parsed(R"({"control": {}, "control": {}})"), "[config] the key 'control' comes twice");
+  // the same word in another object is another key
+  EXPECT_EQ(
+      parsed(R"({"control": {"kind": "hold"}, "solver": {"kind": 1}})").find("[config] there is no key"), 0u);
+}
+
+TEST(ModelConfig, DeepNestingIsAnErrorAndNoCrash) {
+  for (const int depth : {10, 100, 1'000'000}) {
+    const std::string lists = "{\"channels\": " + std::string(depth, '[') + std::string(depth, ']') + "}";
+    EXPECT_EQ(parsed(lists), "[config] objects and lists are nested deeper than 8 levels");
+    EXPECT_EQ(error_message([&] { with_setting({}, "channels", lists); }),
+              "[config] objects and lists are nested deeper than 8 levels");
+  }
+}
+
+TEST(ModelConfig, OneSettingChangesOneMember) {
+  ModelConfig base;
+  base.channels = 5;
+  base.solver.rtol = 1e-3;
+  ModelConfig expected = base;
+  expected.control.kind = ControlKind::Linear;
+  EXPECT_TRUE(with_setting(base, "control.kind", "linear") == expected);
+  EXPECT_TRUE(with_setting(base, "control.kind", "\"linear\"") == expected);
+  EXPECT_TRUE(with_setting(base, "control", R"({"kind": "linear"})") == expected);
+  expected = base;
+  expected.layers = 2;
+  EXPECT_TRUE(with_setting(base, "layers", "2") == expected);
+  expected = base;
+  expected.residual = true;
+  EXPECT_TRUE(with_setting(base, "residual", "true") == expected);
+  expected = base;
+  expected.solver.rtol = 2.5e-7;
+  EXPECT_TRUE(with_setting(base, "solver.rtol", "2.5e-7") == expected);
+  expected = base;
+  expected.rule = "mine";
+  EXPECT_TRUE(with_setting(base, "rule", "mine") == expected);
+}
+
+TEST(ModelConfig, SettingsThatDoNotFitAreNamed) {
+  const std::tuple<std::string, std::string, std::string> cases[] = {
+      {"layrs", "2", "[config] there is no key 'layrs'; the nearest is 'layers'"},
+      {"solver.kind", "2", "[config] there is no key 'solver.kind'"},
+      {"nothing.kind", "2", "[config] there is no key 'nothing'"},
+      {"control.kind.more", "2", "[config] there is no key 'control.kind.more'"},
+      {"rule.more", "2", "[config] rule must be a name in quotes"},
+      {"", "2", "[config] there is no key ''"},
+      {".", "2", "[config] there is no key ''"},
+      {"layers", "two", "[config] layers must be a whole number, got \"two\""},
+      {"layers", "", "[config] layers must be a whole number, got \"\""},
+      {"layers", "2.0", "[config] layers must be a whole number, got 2.0"},
+      {"layers", "1e999", "[config] layers must be a whole number, got \"1e999\""},
+      {"layers", "\xff", "[config] layers must be a whole number, got \"\xef\xbf\xbd\""},
+      {"dropout", "nan", "[config] dropout must be a number, got \"nan\""},
+      {"dropout", "inf", "[config] dropout must be a number, got \"inf\""},
+      {"control", R"({"kind": "hold", "kind": "hold"})", "[config] the key 'kind' comes twice"},
+      {"residual", "yes", "[config] residual must be true or false, got \"yes\""}};
+  for (const auto& [key, value, sentence] : cases) {
+    EXPECT_EQ(error_message([&] { with_setting({}, key, value); }).find(sentence), 0u) << key << " " << value;
+  }
+}
+
+TEST(ModelConfig, TextThatJsonCannotHoldIsNamed) {
+  ModelConfig config;
+  config.rule = "\xff";
+  EXPECT_EQ(error_message([&] { to_json(config); }).find("[config] rule"), 0u);
+}
+
+// a JSON text, damaged in a few places
+std::string damaged(std::string text, Random& random) {
+  static const std::string kPieces[] = {"{",    "}",     "[",  "]",    ",",     ":",        "\"",  "null",
+                                        "true", "1e999", "-1", "3.5",  "\\u00", "\xff",     "NaN", "\"kind\"",
+                                        "0",    "\n",    "//", "1e-9", "{}",    "\"rule\"", "\\",  "\x00"};
+  const uint64_t changes = 1 + random.next() % 4;
+  for (uint64_t i = 0; i < changes && !text.empty(); ++i) {
+    const size_t at = random.next() % text.size(), count = random.next() % 12;
+    switch (random.next() % 4) {
+      case 0:
+        text[at] = static_cast<char>(random.next());
+        break;
+      case 1:
+        text.erase(at, count);
+        break;
+      case 2:
+        text.insert(at, kPieces[random.next() % std::size(kPieces)]);
+        break;
+      default:
+        text.insert(at, text.substr(random.next() % text.size(), 4 * count));
+    }
+  }
+  return text;
+}
+
+// whatever the text, it is a configuration or std::invalid_argument; what is accepted can be written again
+TEST(ModelConfig, DamagedTextIsAnErrorOrAnotherConfiguration) {
+  RandomConfigs configs(3);
+  Random random(4);
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const std::string text = damaged(to_json(i % 2 == 0 ? configs.config() : ModelConfig{}), random);
+    try {
+      const ModelConfig config = config_from_json(text);
+      ASSERT_TRUE(members(config_from_json(to_json(config))) == members(config)) << text;
+      ++accepted;
+    } catch (const std::invalid_argument& error) {
+      ASSERT_EQ(std::string(error.what()).find("[config] "), 0u) << text;
+      ++refused;
+    }
+  }
+  // damage inside a number or a name leaves a configuration
+  EXPECT_GT(accepted, 100);
+  EXPECT_GT(refused, 1000);
+}
+
+}  // namespace
+}  // namespace fastweights
