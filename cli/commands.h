@@ -24,6 +24,7 @@ inline CLI::Validator not_negative() {
 }
 
 struct Session {
+  int threads = 0;  ///< that were asked for; 0: none in particular
   int exit_status = 0;
 };
 

@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "commands.h"
+#include "fastweights/environment.h"
 #include "fastweights/error.h"
 #include "fastweights/published.h"
 
@@ -27,12 +29,11 @@ struct GradcheckCommand {
 
 ModelConfig read_config(const std::string& path) {
   std::ifstream in(path);
-  std::ostringstream text;
-  // of a folder, opening works and reading does not
-  if (in) text << in.rdbuf();
-  if (!in || in.bad() || (text.fail() && in.peek() != EOF)) {
+  if (!in || std::filesystem::is_directory(path)) {
     throw std::runtime_error("cannot read the configuration " + path);
   }
+  std::ostringstream text;
+  text << in.rdbuf();
   try {
     return config_from_json(text.str());
   } catch (const std::invalid_argument& error) {
@@ -195,6 +196,8 @@ void add_gradcheck(CLI::App& program, Session& session) {
       ->needs(long_series)
       ->capture_default_str();
   app->callback([command, &session] {
+    // so small that a second thread costs more than it brings, and very much where others use the cores
+    if (session.threads == 0) set_threads(1);
     if (command->long_series) {
       check_long_series(*command);
     } else {

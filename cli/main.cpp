@@ -30,14 +30,13 @@ int run(int argc, char** argv) {
   // options of the program may stand behind a command, too
   program.fallthrough();
   program.footer("'fastweights COMMAND --help' says more about a command.");
-  int threads = 0;
-  program.add_option("--threads", threads, "threads to compute with; 0 takes all cores")
+  Session session;
+  program.add_option("--threads", session.threads, "threads to compute with; 0 takes all cores")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   // before any command's own callback
-  program.parse_complete_callback([&threads] { set_threads(threads); });
+  program.parse_complete_callback([&session] { set_threads(session.threads); });
 
-  Session session;
   add_info(program, session);
   add_selftest(program, session);
   add_gradcheck(program, session);

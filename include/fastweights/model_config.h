@@ -43,7 +43,8 @@ struct ControlConfig {
 /// max_step are cut. Fixed: steps of step_size from each sample's start, and one ends at every output.
 /// SharedGrid, as published: the whole batch goes in steps of step_size (0: the smallest gap between times),
 /// outputs inside a step are interpolated linearly; needs series that begin and end together. Adaptive: by
-/// rtol and atol. Sizes are in the model's time, which is the series' time divided by time_unit, or windows.
+/// rtol and atol, and at most max_step. Sizes are in the model's time, which is the series' time divided by
+/// time_unit, or windows.
 enum class StepRule { Observations, Fixed, SharedGrid, Adaptive };
 
 struct SolverConfig {
@@ -114,7 +115,8 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const;
 };
 
-/// Checks that the choices fit together; the message names the key. Rules beyond the built-in ones are given.
+/// Checks that the choices fit together; the message names the key. A choice other than the default that
+/// nothing would read is an error. Rules beyond the built-in ones are given.
 void check_config(const ModelConfig& config, const std::vector<Rule>& own_rules = {});
 
 /// All keys, with two spaces of indentation.

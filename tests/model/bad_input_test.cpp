@@ -95,9 +95,8 @@ TEST(ModelBadInput, SeriesThatAreNone) {
               s.offsets = at::tensor({-1, 6, 10}, at::kLong);
             }),
             "[model] offsets must start at 0, got -1");
-  EXPECT_EQ(series_refusal([](auto& s) {
-              s.offsets = at::tensor({0, 9, 10}, at::kLong);
-            }),
+  EXPECT_EQ(refusal({.series = ragged({irregular_times(6, 1), irregular_times(1, 2)},
+                                      {random({6, kChannels}, 3), random({1, kChannels}, 4)})}),
             "[model] sample 1 has 1 point, at least 2 are needed");
   EXPECT_EQ(series_refusal([](auto& s) {
               s.offsets = at::tensor({0, 0, 10}, at::kLong);

@@ -117,6 +117,20 @@ std::string rule_refusal(const RuleSlope& slope) {
   return error_message([&] { model.forward({.series = some_series()}); });
 }
 
+// a span of 3 in steps of at most 0.05
+TEST(ModelBadRun, AdaptiveStepsAreAtMostMaxStep) {
+  const RaggedSeries series = shared_times(at::arange(4, at::kDouble), random({2, 4, kChannels}, 1));
+  ModelConfig config = with({{"solver.steps", "adaptive"},
+                             {"solver.method", "dopri5"},
+                             {"solver.rtol", "1e-2"},
+                             {"solver.atol", "1e-2"}});
+  const int64_t free = small_model(config).forward({.series = series}).steps;
+  config.solver.max_step = 0.05;
+  const int64_t limited = small_model(config).forward({.series = series}).steps;
+  EXPECT_LT(free, 30);
+  EXPECT_GE(limited, 60);
+}
+
 TEST(ModelBadRun, RulesThatGiveSomethingElse) {
   const std::string shape = "[model] rule mine must give dW/dt of the shape of W [2, 2, 5, 5], got ";
   EXPECT_EQ(rule_refusal([](auto& k, auto&, auto&, auto&) { return k; }), shape + "[2, 2, 5]");
