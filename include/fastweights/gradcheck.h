@@ -28,7 +28,8 @@ struct GradcheckRow {
 };
 
 /// Moves every parameter along random directions and compares central differences with what each mode says.
-/// The model must be float64. `report` is called after each parameter.
+/// The model must be float64. `report` is called after each parameter. Adaptive steps are checked with small
+/// tolerances and a step of at least 1e-4: differences are then good to about 1e-6.
 std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const ModelInput& input,
                                     const Loss& loss, const GradcheckOptions& options = {},
                                     const std::function<void(const GradcheckRow&)>& report = {});

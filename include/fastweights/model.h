@@ -77,7 +77,8 @@ class FastWeightProgrammer {
   /// Method, steps and gradient do not belong to the parameters and may change, for this copy alone.
   void set_solver(const SolverConfig& solver);
   /// In a fixed order; changed in place they change the model.
-  const NamedParameters& parameters() const;
+  const NamedParameters& parameters() const&;
+  NamedParameters parameters() &&;
   std::vector<Tensor> parameter_tensors() const;
   int64_t parameter_count() const;
 

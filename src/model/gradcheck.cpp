@@ -39,21 +39,56 @@ std::vector<Tensor> mode_gradients(const FastWeightProgrammer& model, const Mode
   return vector_jacobian({value}, copy.parameter_tensors(), {at::ones_like(value)});
 }
 
+// moves parameters, and moves them back at the end whatever happened
+class Mover {
+ public:
+  explicit Mover(const std::vector<Tensor>& parameters) : parameters_(parameters) {
+    for (const Tensor& p : parameters) before_.push_back(p.detach().clone());
+  }
+  Mover(const Mover&) = delete;
+  Mover& operator=(const Mover&) = delete;
+  ~Mover() {
+    for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].detach().copy_(before_[i]);
+  }
+  void move(const std::vector<Tensor>& direction, double distance) const {
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      parameters_[i].detach().copy_(before_[i] + distance * direction[i]);
+    }
+  }
+
+ private:
+  std::vector<Tensor> parameters_, before_;
+};
+
 // derivative of the loss along a direction of some parameters, by central differences
 double difference(const FastWeightProgrammer& model, const ModelInput& input, const Loss& loss,
                   const std::vector<Tensor>& parameters, const std::vector<Tensor>& direction, double step) {
   const RecordGradients off(false);
-  std::vector<Tensor> before;
-  for (const Tensor& p : parameters) before.push_back(p.detach().clone());
-  const auto moved_loss = [&](double distance) {
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      parameters[i].detach().copy_(before[i] + distance * direction[i]);
-    }
-    return forward_loss(model, input, loss).item<double>();
-  };
-  const double above = moved_loss(step), below = moved_loss(-step);
-  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].detach().copy_(before[i]);
-  return (above - below) / (2 * step);
+  const Mover mover(parameters);
+  mover.move(direction, step);
+  const double above = forward_loss(model, input, loss).item<double>();
+  mover.move(direction, -step);
+  return (above - forward_loss(model, input, loss).item<double>()) / (2 * step);
+}
+
+// the larger one, and not a number if either is not
+double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
+
+// Adaptive steps are chosen anew for every difference, and the loss jumps by about the tolerance where the
+// choice changes. With small tolerances and larger differences that hardly shows.
+FastWeightProgrammer smooth(const FastWeightProgrammer& model) {
+  FastWeightProgrammer copy = model;
+  SolverConfig solver = model.config().solver;
+  if (solver.steps == StepRule::Adaptive) {
+    solver.rtol = std::min(solver.rtol, 1e-12);
+    solver.atol = std::min(solver.atol, 1e-14);
+    copy.set_solver(solver);
+  }
+  return copy;
+}
+
+double smooth_step(const FastWeightProgrammer& model, double step) {
+  return model.config().solver.steps == StepRule::Adaptive ? std::max(step, 1e-4) : step;
 }
 
 void check_model(const FastWeightProgrammer& model, const Loss& loss) {
@@ -71,14 +106,16 @@ Tensor flat(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const ModelInput& input,
+std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& given, const ModelInput& input,
                                     const Loss& loss, const GradcheckOptions& options,
                                     const std::function<void(const GradcheckRow&)>& report) {
-  check_model(model, loss);
+  check_model(given, loss);
   FW_CHECK(!options.modes.empty(), "[gradcheck] there must be at least one mode");
   FW_CHECK(options.directions >= 1 && options.step > 0,
            "[gradcheck] directions and step must be positive, got ", options.directions, " and ",
            options.step);
+  const FastWeightProgrammer model = smooth(given);
+  const double step = smooth_step(given, options.step);
   std::vector<std::vector<Tensor>> grads;
   for (Gradient mode : options.modes) grads.push_back(mode_gradients(model, input, loss, mode));
   Random random(options.seed);
@@ -90,11 +127,10 @@ std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const Mod
     for (int64_t n = 0; n < options.directions; ++n) {
       // independent normal entries: the product with a gradient is about as large as the gradient
       const Tensor direction = normal(parameter.sizes(), random);
-      const double expected = difference(model, input, loss, {parameter}, {direction}, options.step);
+      const double expected = difference(model, input, loss, {parameter}, {direction}, step);
       for (size_t m = 0; m < grads.size(); ++m) {
         const double error = std::abs((grads[m][i] * direction).sum().item<double>() - expected);
-        // a comparison that fails for NaN, too
-        if (!(error / (norm > 0 ? norm : 1) <= row.errors[m])) row.errors[m] = error / (norm > 0 ? norm : 1);
+        row.errors[m] = worse(row.errors[m], error / (norm > 0 ? norm : 1));
       }
     }
     if (report) report(row);
@@ -103,9 +139,10 @@ std::vector<GradcheckRow> gradcheck(const FastWeightProgrammer& model, const Mod
   return rows;
 }
 
-AdjointError adjoint_error(const FastWeightProgrammer& model, const ModelInput& input, const Loss& loss,
+AdjointError adjoint_error(const FastWeightProgrammer& given, const ModelInput& input, const Loss& loss,
                            uint64_t seed) {
-  check_model(model, loss);
+  check_model(given, loss);
+  const FastWeightProgrammer model = smooth(given);
   std::vector<Tensor> parameters, exact, adjoint;
   const std::vector<Tensor> all_exact = mode_gradients(model, input, loss, Gradient::Checkpointed);
   const std::vector<Tensor> all_adjoint = mode_gradients(model, input, loss, Gradient::Adjoint);
@@ -120,7 +157,7 @@ AdjointError adjoint_error(const FastWeightProgrammer& model, const ModelInput& 
   Random random(seed);
   std::vector<Tensor> direction;
   for (const Tensor& p : parameters) direction.push_back(normal(p.sizes(), random));
-  const double expected = difference(model, input, loss, parameters, direction, 1e-6);
+  const double expected = difference(model, input, loss, parameters, direction, smooth_step(given, 1e-6));
   const double along = (e * flat(direction)).sum().item<double>(), norm = e.norm().item<double>();
   return {(a - e).norm().item<double>() / norm, ((a * e).sum() / (a.norm() * e.norm())).item<double>(),
           std::abs(along - expected) / norm};

@@ -153,7 +153,9 @@ void FastWeightProgrammer::set_solver(const SolverConfig& solver) {
   parts_ = std::make_shared<Parts>(std::move(changed));
 }
 
-const NamedParameters& FastWeightProgrammer::parameters() const { return parts_->parameters; }
+const NamedParameters& FastWeightProgrammer::parameters() const& { return parts_->parameters; }
+
+NamedParameters FastWeightProgrammer::parameters() && { return parts_->parameters; }
 
 std::vector<Tensor> FastWeightProgrammer::parameter_tensors() const {
   std::vector<Tensor> result;
