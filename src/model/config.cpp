@@ -234,7 +234,8 @@ void check_layers(const ModelConfig& c) {
 }
 
 // What was asked for and would not be read. Left at its default nothing was asked for; solver.edges and
-// solver.error_control may wait for another solver.steps, as in the published models.
+// solver.error_control may wait for another solver.steps, as in the published models; time_unit comes from
+// the data, whatever the control.
 struct Unread {
   const char* key;
   bool asked, read;
@@ -244,8 +245,6 @@ struct Unread {
 std::vector<Unread> unread_choices(const ModelConfig& c) {
   const ModelConfig d;
   const bool map = c.drive == Drive::TensorMap;
-  const bool clocked = c.control.kind != ControlKind::Rectilinear &&
-                       (c.control.kind != ControlKind::LogSignature || c.control.clock == WindowClock::Time);
   const char* rules = "a drive other than tensor_map, which has no rule";
   return {{"rule", c.rule != d.rule, !map, rules},
           {"key_width", c.key_width != d.key_width, !map, rules},
@@ -255,9 +254,7 @@ std::vector<Unread> unread_choices(const ModelConfig& c) {
           {"map_hidden_size", c.map_hidden_size != d.map_hidden_size, map, "drive tensor_map"},
           {"map_layers", c.map_layers != d.map_layers, map, "drive tensor_map"},
           {"static_hidden_size", c.static_hidden_size != d.static_hidden_size, c.static_features > 0,
-           "static_features above 0"},
-          {"time_unit", c.time_unit != d.time_unit, clocked,
-           "a control on the clock of the series, not rectilinear or windows of one unit each"}};
+           "static_features above 0"}};
 }
 
 std::vector<Unread> unread_choices(const ControlConfig& c) {
@@ -267,8 +264,6 @@ std::vector<Unread> unread_choices(const ControlConfig& c) {
   const char* by_points = "windows of points, so control.window_duration 0";
   return {{"control.end_filling", c.end_filling != d.end_filling, c.kind == ControlKind::NaturalCubic,
            "control.kind natural_cubic"},
-          {"control.never_observed", c.never_observed != d.never_observed,
-           !windows && c.kind != ControlKind::Hold, "a control.kind other than hold and log_signature"},
           {"control.time_channel", c.time_channel != d.time_channel, c.kind == ControlKind::Rectilinear,
            "control.kind rectilinear"},
           {"control.depth", c.depth != d.depth, windows, signature},
@@ -315,9 +310,6 @@ void check_deterministic(const ModelConfig& c) {
       "[config] deterministic contradicts solver.error_control joint: a sample would depend on its batch");
   FW_CHECK(c.solver.steps != StepRule::SharedGrid,
            "[config] deterministic contradicts solver.steps shared_grid: a sample would depend on its batch");
-  FW_CHECK(c.solver.method != "implicit_adams",
-           "[config] deterministic contradicts solver.method implicit_adams, whose corrector looks at the "
-           "whole batch");
 }
 
 }  // namespace

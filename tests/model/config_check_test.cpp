@@ -271,12 +271,7 @@ TEST(ModelConfigCheck, SamplesThatWouldDependOnTheirBatch) {
                     {"solver.error_control", "joint"}},
                    "[config] deterministic contradicts solver.error_control joint"},
                   {{{"deterministic", "true"}, {"solver.steps", "shared_grid"}},
-                   "[config] deterministic contradicts solver.steps shared_grid"},
-                  {{{"deterministic", "true"},
-                    {"solver.method", "implicit_adams"},
-                    {"solver.steps", "fixed"},
-                    {"solver.step_size", "0.5"}},
-                   "[config] deterministic contradicts solver.method implicit_adams"}});
+                   "[config] deterministic contradicts solver.steps shared_grid"}});
 }
 
 // what was asked for and would be ignored: the choice alone, and where it is read
@@ -296,13 +291,7 @@ TEST(ModelConfigCheck, ChoicesThatNothingWouldRead) {
       {{{"map_hidden_size", "5"}}, {}, kMap},
       {{{"map_layers", "3"}}, {}, kMap},
       {{{"static_hidden_size", "5"}}, {}, {{"static_features", "2"}, {"initial", "static_features"}}},
-      {{{"time_unit", "2"}}, windows, {}},
-      {{{"time_unit", "2"}},
-       {{"control.kind", "rectilinear"}},
-       {{"control.kind", "log_signature"}, {"control.clock", "time"}}},
       {{{"control.end_filling", "end_point"}}, {}, {{"control.kind", "natural_cubic"}}},
-      {{{"control.never_observed", "reject"}}, windows, {{"control.kind", "linear"}}},
-      {{{"control.never_observed", "reject"}}, {{"control.kind", "hold"}}, {{"control.kind", "rectilinear"}}},
       {{{"control.time_channel", "1"}}, {}, {{"control.kind", "rectilinear"}}},
       {{{"control.depth", "3"}}, {}, windows},
       {{{"control.window_increments", "3"}}, {}, windows},

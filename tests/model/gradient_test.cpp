@@ -145,6 +145,7 @@ INSTANTIATE_TEST_SUITE_P(ModelGradient, ModelGradientOf, ::testing::ValuesIn(rul
 TEST(ModelGradient, OfATensorMap) {
   ModelConfig config = small_config();
   config.drive = Drive::TensorMap;
+  config.key_width = config.value_width = 0;
   config.initial = InitialWeights::FirstObservation;
   config.map_hidden_size = 8;
   const ModelInput input = input_of(config, kGentle);
@@ -276,6 +277,7 @@ TEST(ModelGradient, OfStaticFeatures) {
     SCOPED_TRACE(name_of(drive));
     ModelConfig config = small_config();
     config.drive = drive;
+    if (drive == Drive::TensorMap) config.key_width = config.value_width = 0;
     config.initial = InitialWeights::StaticFeatures;
     config.static_features = 8;
     config.static_hidden_size = 13;
