@@ -55,6 +55,8 @@ RaggedTimes wanted_times(const ModelInput& input) {
       input.start ? input.start->t : series.times.index_select(0, series.offsets.slice(0, 0, -1));
   for (int64_t b = 0; b < series.samples(); ++b) {
     FW_CHECK(o[b + 1] >= o[b], "[model] offsets of output times fall at sample ", b);
+  }
+  for (int64_t b = 0; b < series.samples(); ++b) {
     const double begin = begins[b].item<double>(), end = ends[b].item<double>();
     for (int64_t i = o[b]; i < o[b + 1]; ++i) {
       FW_CHECK(t[i] >= begin && t[i] <= end, "[model] sample ", b, ": output time ", i - o[b], " is ", t[i],

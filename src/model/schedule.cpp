@@ -184,7 +184,8 @@ Schedule make_schedule(const ModelConfig& config, const Signal& signal, const Te
     grids.push_back(sample_grid(ts[b], points, fixed ? 1e-9 * s.step_size : 0, fixed ? 0 : s.max_step));
   }
   // plain numbers are faster where everybody has the same; in the last bits they are not the same
-  if (!config.deterministic && all_equal(ts) && all_equal(grids) && strictly_rising(ts[0])) {
+  if (!config.deterministic && all_equal(ts) && all_equal(grids) && strictly_rising(ts[0]) &&
+      strictly_rising(grids[0])) {
     schedule.ts = at::tensor(ts[0], at::kDouble);
     schedule.steps = GivenSteps{at::tensor(grids[0], at::kDouble), s.edges};
   } else {

@@ -4,6 +4,7 @@
 
 #include "fastweights/error.h"
 #include "fastweights/logsignature.h"
+#include "tensor/autograd.h"
 
 namespace fastweights {
 namespace {
@@ -31,6 +32,15 @@ Tensor last_observations(const RaggedSeries& series) {
   const Tensor found = from <= last;
   const Tensor values = series.values.gather(0, at::where(found, from, row));
   return at::where(found, values, at::zeros_like(values));
+}
+
+// where no path is made of the values themselves, what a path would check
+void check_values(const ModelConfig& config, const RaggedSeries& series) {
+  check_series(series, "control", 2);
+  has_missing(series, "control");
+  if (config.control.never_observed == NeverObserved::Zero) return;
+  const RecordGradients off(false);
+  Control(series, {.interpolation = Interpolation::Linear, .never_observed = NeverObserved::Reject});
 }
 
 RaggedSeries scaled_times(const RaggedSeries& series, double unit) {
@@ -87,21 +97,22 @@ void Signal::make_path(const ModelConfig& config, const RaggedSeries& series) {
 }
 
 void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series) {
-  check_series(series, "control", 2);
-  has_missing(series, "control");
+  check_values(config, series);
   const Tensor values = last_observations(series);
   const Tensor times = scaled_times(series, config.time_unit).times;
   begin_ = times.index_select(0, series.offsets.slice(0, 0, -1));
   end_ = times.index_select(0, series.offsets.slice(0, 1) - 1);
   const Tensor offsets = series.offsets + at::arange(series.offsets.size(0), at::kLong);
-  // the last observation goes on beyond the end
-  control_ = Control::piecewise_constant({with_end(times, series.offsets, end_ + 1), offsets}, values);
+  // the last observation goes on beyond the end, over a gap that is not smaller than others are
+  const Tensor beyond =
+      at::maximum(end_ + (end_ - begin_), at::nextafter(end_, at::full_like(end_, INFINITY)));
+  control_ = Control::piecewise_constant({with_end(times, series.offsets, beyond), offsets}, values);
   first_ = values.index_select(0, series.offsets.slice(0, 0, -1));
 }
 
 void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series) {
   const ControlConfig& c = config.control;
-  check_series(series, "control", 2);
+  check_values(config, series);
   const Windows windows = c.window_duration > 0 ? Windows(DurationWindows{c.window_duration})
                                                 : Windows(PointWindows{c.window_increments, c.window_tail});
   const WindowedLogSignature found = logsignature_windows(series, windows, {.depth = c.depth});
@@ -161,7 +172,13 @@ Samples Signal::sample(const RaggedTimes& times) const {
 }
 
 Tensor Signal::clock(const RaggedTimes& times) const {
-  if (!map_clock_) return times.times / time_unit_;
+  if (!map_clock_) {
+    const Tensor clock = times.times / time_unit_;
+    if (kind_ != ControlKind::LogSignature) return clock;
+    // behind the last window time stands still
+    const Tensor last = control_.end().repeat_interleave(sample_lengths(times.offsets));
+    return at::minimum(clock, last);
+  }
   Tensor result = at::empty_like(times.times);
   const Tensor wanted = times.times.contiguous(), from = map_.series.contiguous(),
                to = map_.clock.contiguous();

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "fastweights/product.h"
 #include "solve/step_group.h"
 #include "tensor/autograd.h"
 
@@ -104,7 +105,9 @@ Tensor Search::size_of(const Tensor& scaled) const {
   } else if (joint_) {
     size = scaled.square().mean().sqrt();
   } else {
-    size = scaled.reshape({scaled.size(0), -1}).square().mean(1).sqrt();
+    // in an order that depends neither on the other samples nor on the number of threads
+    const Tensor rows = scaled.reshape({scaled.size(0), -1}).to(at::kDouble);
+    size = (matvec(rows.unsqueeze(1), rows).squeeze(1) / static_cast<double>(rows.size(1))).sqrt();
   }
   return size.to(at::kDouble).cpu();
 }

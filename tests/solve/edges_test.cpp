@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "fastweights/environment.h"
 #include "fastweights/safetensors.h"
 #include "fastweights/solve.h"
 #include "support/support.h"
@@ -147,6 +148,34 @@ TEST(Edges, WhatCannotBeDoneIsSaid) {
   has(said(shortened, ts), "a step of 0.25 is not longer than twice the shortening of 0.125");
   has(said(FixedSteps{.edges = StageEdges::Shortened, .shortening = -1}, ts), "got -1");
   has(said(FixedSteps{.edges = StageEdges::Shortened}, own, Gradient::Adjoint), "neither move the edges");
+}
+
+// LibTorch shares the sum of a large tensor between threads if that is all there is to sum
+TEST(AdaptivePerSample, LargeStatesTakeTheSameStepsAloneInABatchAndOnAnyNumberOfThreads) {
+  const int64_t size = 33001;
+  const Tensor rate = 3 * random({size}, 1), y0 = random({2, size}, 2);
+  const Field f = [&](const Time& t, const Tensor& y) { return rate * at::cos(2 * t.like(y)) * y; };
+  const SolveOptions options = {
+      .method = bosh3(), .steps = AdaptiveSteps{.rtol = 1e-4, .atol = 1e-6}, .keep_step_log = true};
+  const Tensor ts = at::tensor({0.0, 3.0}, at::kDouble).unsqueeze(1);  // [2, 1]
+  // the sizes of all steps of the first sample, taken or not
+  const auto sizes = [&](const Tensor& start, const Tensor& times) {
+    std::vector<double> result;
+    for (const StepRecord& step : solve(f, start, times, options).step_log) {
+      if (step.sample == 0) result.push_back(step.dt);
+    }
+    return result;
+  };
+  std::vector<double> expected;
+  for (int threads : {1, 2}) {
+    set_threads(threads);
+    const std::vector<double> alone = sizes(y0.slice(0, 0, 1), ts);
+    if (expected.empty()) expected = alone;
+    EXPECT_EQ(alone, expected) << threads;
+    EXPECT_EQ(sizes(y0, ts.expand({2, 2})), expected) << threads;
+  }
+  EXPECT_GT(expected.size(), 15);
+  set_threads(0);
 }
 
 }  // namespace
