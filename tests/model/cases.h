@@ -44,7 +44,7 @@ struct Passes {
 };
 Passes run_passes(const FastWeightProgrammer& model, const std::vector<Sample>& samples);
 
-/// One tensor of numbers, each divided by nothing: for errors relative to the largest of them all.
+/// All numbers in one tensor, for errors relative to the largest of them all.
 Tensor flat(const std::vector<Tensor>& tensors);
 
 /// Same shape, same type, same bits.

@@ -1,11 +1,8 @@
 #include <algorithm>
-#include <cmath>
-#include <memory>
 
 #include "fastweights/logsignature.h"
 #include "model/cases.h"
 #include "support/support.h"
-#include "tensor/autograd.h"
 
 /// Outputs at several times, solves that go on, causality, dropout, and times at the edge of what is
 /// possible.
@@ -13,7 +10,6 @@
 namespace fastweights {
 namespace {
 
-using testing::error_message;
 using testing::input_of;
 using testing::random;
 using testing::relative_error;

@@ -166,6 +166,7 @@ TEST(AdaptivePerSample, LargeStatesTakeTheSameStepsAloneInABatchAndOnAnyNumberOf
     }
     return result;
   };
+  const int before = environment().threads;
   std::vector<double> expected;
   for (int threads : {1, 2}) {
     set_threads(threads);
@@ -175,7 +176,7 @@ TEST(AdaptivePerSample, LargeStatesTakeTheSameStepsAloneInABatchAndOnAnyNumberOf
     EXPECT_EQ(sizes(y0, ts.expand({2, 2})), expected) << threads;
   }
   EXPECT_GT(expected.size(), 15);
-  set_threads(0);
+  set_threads(before);
 }
 
 }  // namespace
