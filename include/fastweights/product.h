@@ -6,9 +6,10 @@
 ///
 /// A fixed order is promised for the CPU, for float32 and float64: a row's value and the gradient of a row
 /// have the same bits alone and in any batch, with any number of threads. Elsewhere LibTorch's operations are
-/// used. at::exp, tanh, relu, softmax and layer_norm keep that promise by themselves, at::sigmoid does not
-/// (nor do silu, softplus, elu and gelu): the last elements of a loop over vectors get other code than those
-/// before. Gradients of gradients are refused where a fixed order is in force.
+/// used. at::exp, tanh, relu and layer_norm keep that promise by themselves, at::sigmoid does not (nor do
+/// silu, softplus, elu and gelu): the last elements of a loop over vectors get other code than those before;
+/// nor does the gradient of at::softmax in LibTorch 2. Gradients of gradients are refused where a fixed order
+/// is in force.
 
 namespace fastweights {
 
@@ -28,5 +29,8 @@ Tensor matvec_transposed(const Tensor& w, const Tensor& v);
 
 /// 1 / (1 + exp(-x)), element by element.
 Tensor sigmoid(const Tensor& x, Products products);
+
+/// Over the last dimension.
+Tensor softmax(const Tensor& x, Products products);
 
 }  // namespace fastweights

@@ -11,7 +11,8 @@ Tensor by_head(const Tensor& x, int64_t heads) { return x.view({x.size(0), heads
 Programme activate(const Tensor& k, const Tensor& v, const Tensor& b, const Wiring& wiring) {
   const bool squash =
       wiring.rule.value == ValueForm::Tanh && wiring.value_activation == ValueActivation::Tanh;
-  return {wiring.rule.key == KeyForm::Softmax ? at::softmax(k, -1) : k, squash ? at::tanh(v) : v,
+  return {wiring.rule.key == KeyForm::Softmax ? fastweights::softmax(k, wiring.products) : k,
+          squash ? at::tanh(v) : v,
           wiring.learning_rate == LearningRate::Sigmoid ? sigmoid(b, wiring.products) : b};
 }
 
@@ -79,7 +80,7 @@ Query query(const FastWeightLayer& layer, const Wiring& wiring, const Samples& u
   Samples q = linear(layer.query, layer_norm(layer.norm, encoded), wiring.products);
   q.value = by_head(q.value, wiring.heads);
   if (q.derivative.defined()) q.derivative = by_head(q.derivative, wiring.heads);
-  return {softmax(q), encoded};
+  return {softmax(q, wiring.products), encoded};
 }
 
 Tensor read(const Wiring& wiring, const Tensor& w, const Tensor& q) {

@@ -38,7 +38,7 @@ struct FeedForwardMasks {
 Samples linear(const Linear& layer, const Samples& x, Products products);
 Samples layer_norm(const LayerNorm& layer, const Samples& x);
 /// Over the last dimension.
-Samples softmax(const Samples& x);
+Samples softmax(const Samples& x, Products products);
 Samples feed_forward(const FeedForward& layer, const Samples& x, Products products,
                      const FeedForwardMasks& masks = {});
 

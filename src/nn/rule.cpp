@@ -22,7 +22,7 @@ Rule oja_softmax() {
   return {.name = "oja_softmax",
           .key = KeyForm::Raw,
           .slope = [](const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w) {
-            return outer_product(beta * v, at::softmax(k - matvec_transposed(w, v), -1));
+            return outer_product(beta * v, softmax(k - matvec_transposed(w, v), Products::FixedOrder));
           }};
 }
 

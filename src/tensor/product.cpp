@@ -221,4 +221,22 @@ Tensor sigmoid(const Tensor& x, Products products) {
                         })[0];
 }
 
+Tensor softmax(const Tensor& x, Products products) {
+  if (products == Products::Fast || !has_kernel(x)) return at::softmax(x, -1);
+  Tensor y;
+  {
+    const RecordGradients off(false);
+    y = at::softmax(x, -1);
+  }
+  const Tensor kept = y.detach();
+  return differentiable("softmax", {y}, {x}, {kept},
+                        [](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
+                          // y (g - y . g), each row's sum in an order of its own
+                          const Tensor& y = saved[0];
+                          const Tensor ones = at::ones({1, y.size(-1)}, y.options());
+                          const Tensor along = linear(grads[0] * y, ones, {}, Products::FixedOrder);
+                          return std::vector<Tensor>{at::mul(y, grads[0] - along)};
+                        })[0];
+}
+
 }  // namespace fastweights
