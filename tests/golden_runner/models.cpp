@@ -54,9 +54,7 @@ ModelConfig spline_config(GoldenFile& file) {
   }
   if (from_static) {
     config.static_features = file.tensor("in.static").size(1);
-    for (const char* hidden : {"param.model.linear1.weight"}) {
-      config.static_hidden_size = file.tensor(hidden).size(0);
-    }
+    config.static_hidden_size = file.tensor("param.model.linear1.weight").size(0);
   }
   read_solver(file, config.solver);
   return config;

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "fastweights/model.h"
+#include "model/small_model.h"
 #include "support/support.h"
 
 // What is wrong with an input is said in one sentence of ours. An exception of LibTorch is none of those that
@@ -11,38 +12,14 @@ namespace {
 
 using testing::error_message;
 using testing::irregular_times;
+using testing::kChannels;
 using testing::random;
+using testing::refusal;
 using testing::relative_error;
-
-constexpr int64_t kChannels = 3;
-
-ModelConfig small_config() {
-  ModelConfig config = {.channels = kChannels, .outputs = 2};
-  config.hidden_size = 10;
-  config.heads = 2;
-  config.feed_forward_size = 7;
-  return config;
-}
-
-ModelConfig with(const std::vector<std::pair<std::string, std::string>>& settings) {
-  ModelConfig config = small_config();
-  for (const auto& [key, value] : settings) config = with_setting(config, key, value);
-  return config;
-}
-
-// two series of 6 and 4 points
-RaggedSeries some_series() {
-  return ragged({irregular_times(6, 1), irregular_times(4, 2)},
-                {random({6, kChannels}, 3), random({4, kChannels}, 4)});
-}
-
-FastWeightProgrammer small_model(const ModelConfig& config = small_config()) {
-  return FastWeightProgrammer(config, {.type = at::kDouble});
-}
-
-std::string refusal(const ModelInput& input, const ModelConfig& config = small_config()) {
-  return error_message([&] { small_model(config).forward(input); });
-}
+using testing::small_config;
+using testing::small_model;
+using testing::some_series;
+using testing::with;
 
 std::string series_refusal(const std::function<void(RaggedSeries&)>& change) {
   ModelInput input = {.series = some_series()};

@@ -2,6 +2,7 @@
 
 #include "fastweights/gradcheck.h"
 #include "fastweights/model.h"
+#include "model/small_model.h"
 #include "support/support.h"
 
 // Trouble that shows when a model runs: steps and windows that do not fit the series, rules, losses.
@@ -11,37 +12,13 @@ namespace {
 
 using testing::error_message;
 using testing::irregular_times;
+using testing::kChannels;
 using testing::random;
-
-constexpr int64_t kChannels = 3;
-
-ModelConfig small_config() {
-  ModelConfig config = {.channels = kChannels, .outputs = 2};
-  config.hidden_size = 10;
-  config.heads = 2;
-  config.feed_forward_size = 7;
-  return config;
-}
-
-ModelConfig with(const std::vector<std::pair<std::string, std::string>>& settings) {
-  ModelConfig config = small_config();
-  for (const auto& [key, value] : settings) config = with_setting(config, key, value);
-  return config;
-}
-
-// two series of 6 and 4 points
-RaggedSeries some_series() {
-  return ragged({irregular_times(6, 1), irregular_times(4, 2)},
-                {random({6, kChannels}, 3), random({4, kChannels}, 4)});
-}
-
-FastWeightProgrammer small_model(const ModelConfig& config = small_config()) {
-  return FastWeightProgrammer(config, {.type = at::kDouble});
-}
-
-std::string refusal(const ModelInput& input, const ModelConfig& config = small_config()) {
-  return error_message([&] { small_model(config).forward(input); });
-}
+using testing::refusal;
+using testing::small_config;
+using testing::small_model;
+using testing::some_series;
+using testing::with;
 
 TEST(ModelBadRun, WindowsThatDoNotFit) {
   const ModelInput input = {.series = some_series()};

@@ -1,0 +1,40 @@
+#pragma once
+
+#include "fastweights/model.h"
+#include "support/support.h"
+
+/// A small model to give bad input to, and what it says.
+
+namespace fastweights::testing {
+
+inline constexpr int64_t kChannels = 3;
+
+inline ModelConfig small_config() {
+  ModelConfig config = {.channels = kChannels, .outputs = 2};
+  config.hidden_size = 10;
+  config.heads = 2;
+  config.feed_forward_size = 7;
+  return config;
+}
+
+inline ModelConfig with(const std::vector<std::pair<std::string, std::string>>& settings) {
+  ModelConfig config = small_config();
+  for (const auto& [key, value] : settings) config = with_setting(config, key, value);
+  return config;
+}
+
+// two series of 6 and 4 points
+inline RaggedSeries some_series() {
+  return ragged({irregular_times(6, 1), irregular_times(4, 2)},
+                {random({6, kChannels}, 3), random({4, kChannels}, 4)});
+}
+
+inline FastWeightProgrammer small_model(const ModelConfig& config = small_config()) {
+  return FastWeightProgrammer(config, {.type = at::kDouble});
+}
+
+inline std::string refusal(const ModelInput& input, const ModelConfig& config = small_config()) {
+  return error_message([&] { small_model(config).forward(input); });
+}
+
+}  // namespace fastweights::testing
