@@ -5,7 +5,10 @@ add_library(fastweights_kernels OBJECT
   src/kernels/product.cpp
   src/kernels/signature.cpp
   src/kernels/signature_baseline.cpp
-  src/kernels/weighted_sum.cpp)
+  src/kernels/weighted_sum.cpp
+  src/ops/scan/cpu_baseline.cpp
+  src/ops/scan/kernel.cpp
+  src/ops/scan/lanes.cpp)
 target_include_directories(fastweights_kernels PRIVATE src)
 target_link_libraries(fastweights_kernels PRIVATE fastweights_flags)
 target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
@@ -13,9 +16,11 @@ target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
 set_source_files_properties(src/kernels/product.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # the same code once more for wider registers, chosen at run time
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  target_sources(fastweights_kernels PRIVATE src/kernels/signature_avx2.cpp src/kernels/signature_avx512.cpp)
-  set_source_files_properties(src/kernels/signature_avx2.cpp PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
-  set_source_files_properties(src/kernels/signature_avx512.cpp PROPERTIES
+  set(avx2_sources src/kernels/signature_avx2.cpp src/ops/scan/cpu_avx2.cpp)
+  set(avx512_sources src/kernels/signature_avx512.cpp src/ops/scan/cpu_avx512.cpp)
+  target_sources(fastweights_kernels PRIVATE ${avx2_sources} ${avx512_sources})
+  set_source_files_properties(${avx2_sources} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
+  set_source_files_properties(${avx512_sources} PROPERTIES
     COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx2;-mfma;-mprefer-vector-width=512")
   target_compile_definitions(fastweights_kernels PRIVATE FASTWEIGHTS_X86)
 endif()
@@ -41,7 +46,10 @@ add_library(fastweights
   src/model/signal.cpp
   src/nn/fast_weight_layer.cpp
   src/nn/layers.cpp
-  src/nn/rule.cpp
+  src/ops/rule.cpp
+  src/ops/scan/fused.cpp
+  src/ops/scan/reference.cpp
+  src/ops/scan/scan.cpp
   src/selftest/definitions.cpp
   src/selftest/selftest.cpp
   src/solve/adaptive.cpp

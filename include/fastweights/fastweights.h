@@ -1,6 +1,7 @@
 #pragma once
 
 /// Everything: continuous-time fast weight programmers and the numerics under them.
+#include "fastweights/backend.h"
 #include "fastweights/control.h"
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
@@ -14,6 +15,7 @@
 #include "fastweights/ragged.h"
 #include "fastweights/rule.h"
 #include "fastweights/safetensors.h"
+#include "fastweights/scan.h"
 #include "fastweights/selftest.h"
 #include "fastweights/solve.h"
 #include "fastweights/tableau.h"

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "fastweights/backend.h"
 #include "fastweights/control.h"
 #include "fastweights/logsignature.h"
 #include "fastweights/rule.h"
@@ -74,8 +75,6 @@ enum class QueryTime { Output, LastOfBatch, FirstObservation };
 /// What the next layer of a deep model reads: W q (the paper), or dW/dt q (the published code; its final
 /// readout uses W).
 enum class LayerInput { Weights, Update };
-
-enum class Backend { Auto, Reference, Cpu, Cuda };
 
 struct ModelConfig {
   int64_t channels = 1;         ///< C of the series

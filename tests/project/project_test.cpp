@@ -52,12 +52,13 @@ const std::map<std::string, std::set<std::string>> kBelow = {
     {"kernels", {"base"}},
     {"tensor", {"base", "kernels"}},
     {"solve", {"base", "kernels", "tensor"}},
-    {"control", {"base", "kernels", "tensor", "solve"}},
+    {"ops", {"base", "kernels", "tensor", "solve"}},
+    {"control", {"base", "kernels", "tensor", "solve", "ops"}},
     {"environment", {"base", "kernels", "tensor"}},
-    {"nn", {"base", "kernels", "tensor", "solve", "control"}},
-    {"model", {"base", "kernels", "tensor", "solve", "control", "nn"}},
-    {"train", {"base", "kernels", "tensor", "solve", "control", "nn", "model"}},
-    {"selftest", {"base", "kernels", "tensor", "solve", "control", "nn", "model", "train"}},
+    {"nn", {"base", "kernels", "tensor", "solve", "ops", "control"}},
+    {"model", {"base", "kernels", "tensor", "solve", "ops", "control", "nn"}},
+    {"train", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model"}},
+    {"selftest", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model", "train"}},
 };
 
 const std::map<std::string, std::string> kPublicHeaders = {
@@ -66,7 +67,8 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"ragged.h", "tensor"},        {"safetensors.h", "tensor"},
     {"solve.h", "solve"},          {"control.h", "control"},
     {"logsignature.h", "control"}, {"environment.h", "environment"},
-    {"product.h", "tensor"},       {"rule.h", "nn"},
+    {"product.h", "tensor"},       {"rule.h", "ops"},
+    {"backend.h", "base"},         {"scan.h", "ops"},
     {"model_config.h", "model"},   {"model.h", "model"},
     {"published.h", "model"},      {"gradcheck.h", "model"},
     {"optimise.h", "train"},       {"selftest.h", "selftest"},

@@ -1,0 +1,2 @@
+#define FW_ISA baseline
+#include "ops/scan/scan_impl.h"

@@ -1,0 +1,150 @@
+#include "fastweights/scan.h"
+
+#include <algorithm>
+
+#include "fastweights/error.h"
+#include "ops/scan/fused.h"
+#include "ops/scan/kernel.h"
+#include "ops/scan/reference.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+bool known(const Rule& rule) {
+  const auto& rules = all_rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const Rule& r) { return r.name == rule.name; });
+}
+
+void check_offsets(const Tensor& offsets, const char* name, int64_t samples, int64_t rows) {
+  FW_CHECK(offsets.defined() && offsets.scalar_type() == at::kLong && offsets.dim() == 1 &&
+               offsets.size(0) == samples + 1,
+           "[scan] ", name, " must be int64 [", samples + 1, "]");
+  const Tensor plain = offsets.contiguous();
+  const int64_t* o = plain.data_ptr<int64_t>();
+  FW_CHECK(o[0] == 0 && o[samples] == rows, "[scan] ", name, " must run from 0 to ", rows, ", got ", o[0],
+           " to ", o[samples]);
+  for (int64_t b = 0; b < samples; ++b) FW_CHECK(o[b + 1] >= o[b], "[scan] ", name, " fall at sample ", b);
+}
+
+void check_outputs(const ScanInput& input) {
+  const int64_t samples = input.w0.size(0);
+  FW_CHECK(input.output_steps.scalar_type() == at::kLong && input.output_steps.dim() == 1,
+           "[scan] output_steps must be int64 [M], got ", input.output_steps.sizes());
+  check_offsets(input.output_offsets, "output_offsets", samples, input.output_steps.size(0));
+  const Tensor offsets = input.offsets.contiguous(), steps = input.output_steps.contiguous(),
+               outputs = input.output_offsets.contiguous();
+  const int64_t *o = offsets.data_ptr<int64_t>(), *n = steps.data_ptr<int64_t>(),
+                *m = outputs.data_ptr<int64_t>();
+  for (int64_t b = 0; b < samples; ++b) {
+    for (int64_t i = m[b]; i < m[b + 1]; ++i) {
+      FW_CHECK(n[i] >= 0 && n[i] <= o[b + 1] - o[b], "[scan] sample ", b, " has ", o[b + 1] - o[b],
+               " steps, but W is wanted after ", n[i]);
+      FW_CHECK(i == m[b] || n[i] >= n[i - 1], "[scan] sample ", b, ": output_steps must not fall, but ", n[i],
+               " comes after ", n[i - 1]);
+    }
+  }
+}
+
+void check_programme(const Tensor& x, const char* name, std::vector<int64_t> rest, const ScanInput& input,
+                     int64_t stages) {
+  const bool shape = x.defined() && x.dim() == static_cast<int64_t>(rest.size()) + 2 &&
+                     x.size(0) == input.dt.size(0) && x.sizes().slice(2) == at::IntArrayRef(rest);
+  FW_CHECK(shape, "[scan] ", name, " must be [", input.dt.size(0), ", P, ", at::IntArrayRef(rest), "], got ",
+           x.defined() ? message(x.sizes()) : "nothing");
+  FW_CHECK(x.size(1) == 1 || x.size(1) == stages, "[scan] ", name, " must have 1 or ", stages,
+           " programmes per step, got ", x.size(1));
+  FW_CHECK(x.scalar_type() == input.w0.scalar_type(), "[scan] ", name, " must be ", input.w0.scalar_type(),
+           " like w0, got ", x.scalar_type());
+}
+
+void check_input(const ScanInput& input, const ScanOptions& options) {
+  FW_CHECK(input.w0.defined() && input.w0.dim() == 4 && at::isFloatingType(input.w0.scalar_type()),
+           "[scan] w0 must be floating-point [B, H, V, K], got ",
+           input.w0.defined() ? message(input.w0.sizes()) : "nothing");
+  FW_CHECK(input.w0.numel() > 0, "[scan] w0 has no elements: ", input.w0.sizes());
+  FW_CHECK(input.dt.defined() && input.dt.dim() == 1, "[scan] dt must be [R], got ",
+           input.dt.defined() ? message(input.dt.sizes()) : "nothing");
+  FW_CHECK(input.dt.scalar_type() == input.w0.scalar_type(), "[scan] dt must be ", input.w0.scalar_type(),
+           " like w0, got ", input.dt.scalar_type());
+  const int64_t samples = input.w0.size(0), heads = input.w0.size(1);
+  const Tableau* tableau = std::get_if<Tableau>(&options.method);
+  const int64_t stages = tableau ? tableau->stages() : 1;
+  check_offsets(input.offsets, "offsets", samples, input.dt.size(0));
+  check_programme(input.k, "k", {heads, input.w0.size(3)}, input, stages);
+  check_programme(input.v, "v", {heads, input.w0.size(2)}, input, stages);
+  check_programme(input.beta, "beta", {heads}, input, stages);
+  check_outputs(input);
+  FW_CHECK(options.rule.slope != nullptr, "[scan] the rule has no slope");
+  FW_CHECK(tableau || options.rule.name == "hebb" || options.rule.name == "oja" ||
+               options.rule.name == "delta_pre",
+           "[scan] the exact flow needs a rule that is linear in W: hebb, oja or delta_pre, not ",
+           options.rule.name);
+  if (!input.q.defined()) return;
+  const int64_t width = input.w0.size(options.read == Read::Plain ? 3 : 2);
+  const Tensor& q = input.q;
+  FW_CHECK(q.dim() == 5 && q.size(0) == input.dt.size(0) && q.size(1) == stages && q.size(2) >= 1 &&
+               q.size(2) <= kernels::kScanQueries && q.size(3) == heads && q.size(4) == width,
+           "[scan] q must be [", input.dt.size(0), ", ", stages, ", 1 or 2, ", heads, ", ", width, "], got ",
+           q.sizes());
+  FW_CHECK(q.scalar_type() == input.w0.scalar_type(), "[scan] q must be ", input.w0.scalar_type(),
+           " like w0, got ", q.scalar_type());
+}
+
+// (dW/dt) q from the slopes' vectors: dW/dt = g k^T for Delta's rules and Hebb's, v g^T for Oja's
+Tensor slope_reads(const ScanInput& input, const ScanOptions& options, const Tensor& g) {
+  const bool oja = options.rule.name == "oja" || options.rule.name == "oja_softmax";
+  const Tensor slope = g.unsqueeze(2), p = (oja ? input.v : input.k).unsqueeze(2);
+  const bool forth = (options.read == Read::Plain) != oja;
+  const Tensor &left = forth ? slope : p, &right = forth ? p : slope;
+  return left * (right * input.q).sum(-1, /*keepdim=*/true);
+}
+
+}  // namespace
+
+std::string scan_refusal(const ScanInput& input, const ScanOptions& options) {
+  if (!known(options.rule)) return "rule " + options.rule.name + " has no kernel";
+  const int64_t rows = input.w0.size(2), columns = input.w0.size(3);
+  if (rows != columns) return message("values are ", rows, " wide and keys ", columns);
+  if (rows > kernels::kScanWidth)
+    return message("heads are ", rows, " wide, more than ", kernels::kScanWidth);
+  if (const Tableau* tableau = std::get_if<Tableau>(&options.method)) {
+    if (tableau->stages() > kernels::kScanStages)
+      return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",
+                     kernels::kScanStages);
+  }
+  const at::ScalarType type = input.w0.scalar_type();
+  if (type != at::kFloat && type != at::kDouble) return message("numbers are ", type);
+  if (!input.w0.device().is_cpu()) return message("tensors are on ", input.w0.device());
+  return "";
+}
+
+ScanOutput scan(const ScanInput& given, const ScanOptions& options) {
+  ScanInput input = given;
+  if (!input.output_steps.defined() && input.offsets.defined()) {
+    input.output_steps = input.offsets.slice(0, 1) - input.offsets.slice(0, 0, -1);
+    input.output_offsets = at::arange(input.offsets.size(0), at::kLong);
+  }
+  check_input(input, options);
+  FW_CHECK(options.backend != Backend::Cuda,
+           "[scan] backend cuda cannot be used: this build has no kernel for it");
+  if (options.backend == Backend::Reference) return scan_reference(input, options);
+  const std::string refusal = scan_refusal(input, options);
+  if (!refusal.empty()) {
+    FW_CHECK(options.backend == Backend::Auto, "[scan] backend cpu cannot be used: ", refusal);
+    return scan_reference(input, options);
+  }
+  const bool slopes = input.q.defined() && options.reads != ScanReads::Weights;
+  const FusedOutput out = fused_scan(input, options, slopes ? StageSlopes::Yes : StageSlopes::No);
+  ScanOutput result = {.w = out.w, .y = out.y, .dy = {}, .backend = cpu_backend()};
+  if (slopes) result.dy = slope_reads(input, options, out.g);
+  return result;
+}
+
+ScanOutput scan_features(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options) {
+  if (options.backend == Backend::Reference)
+    return scan_reference(programme_reference(input, forms), options);
+  return {.w = fused_scan(input, forms, options).w, .y = {}, .dy = {}, .backend = cpu_backend()};
+}
+
+}  // namespace fastweights
