@@ -33,9 +33,11 @@ add_library(fastweights
   src/control/control.cpp
   src/control/logsignature.cpp
   src/environment/environment.cpp
+  src/model/block.cpp
   src/model/config.cpp
   src/model/config_json.cpp
   src/model/config_names.cpp
+  src/model/engine.cpp
   src/model/field.cpp
   src/model/gradcheck.cpp
   src/model/model.cpp
@@ -44,7 +46,9 @@ add_library(fastweights
   src/model/published.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
+  src/model/step_rows.cpp
   src/nn/fast_weight_layer.cpp
+  src/nn/features.cpp
   src/nn/layers.cpp
   src/ops/rule.cpp
   src/ops/scan/fused.cpp

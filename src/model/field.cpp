@@ -25,31 +25,20 @@ Tensor layer_slope(const ModelParts& parts, int64_t l, const Samples& x, const T
 // x of the next layer as in the paper: FFN(W q), with its time derivative where the drive wants x'
 Samples read_weights(const ModelParts& parts, int64_t l, const Samples& x, const Tensor& w,
                      const Tensor& slope) {
-  const nn::FastWeightLayer& layer = parts.layers[l];
-  const bool moving = nn::needs_derivative(parts.wiring.drive);
-  const nn::Query query = nn::query(layer, parts.wiring, moving ? x : Samples{x.value, {}});
+  const nn::Query query = layer_query(parts, l, x);
   Samples y = {nn::read(parts.wiring, w, query.q.value), {}};
-  if (moving) {
+  if (query.q.derivative.defined()) {
     // (W q)' = W' q + W q'
     y.derivative =
         nn::read(parts.wiring, slope, query.q.value) + nn::read(parts.wiring, w, query.q.derivative);
   }
-  if (parts.config.residual) {
-    y.value = y.value + query.encoded.value;
-    if (moving) y.derivative = y.derivative + query.encoded.derivative;
-  }
-  return nn::feed_forward(*layer.ff, y, parts.wiring.products);
+  return next_input(parts, l, query, y);
 }
 
-// x of the next layer as published: FFN(W' q) inside the field, FFN(W q) in the readout. It stands for
-// whatever the drive reads.
+// x of the next layer as published: FFN(W' q) inside the field, FFN(W q) in the readout
 Samples read_update(const ModelParts& parts, int64_t l, const Samples& x, const Tensor& source) {
-  const nn::FastWeightLayer& layer = parts.layers[l];
-  const nn::Query query = nn::query(layer, parts.wiring, {nn::key_input(parts.wiring.drive, x), {}});
-  Tensor y = nn::read(parts.wiring, source, query.q.value);
-  if (parts.config.residual) y = y + query.encoded.value;
-  const Tensor next = nn::feed_forward(*layer.ff, {y, {}}, parts.wiring.products).value;
-  return {next, next};
+  const nn::Query query = layer_query(parts, l, x);
+  return next_input(parts, l, query, {nn::read(parts.wiring, source, query.q.value), {}});
 }
 
 // (dC x C matrix of W) times x'
@@ -86,6 +75,24 @@ Samples last_input(const ModelParts& parts, Samples x, const Tensor& w, const Te
 }
 
 }  // namespace
+
+nn::Query layer_query(const ModelParts& parts, int64_t l, const Samples& x) {
+  if (parts.config.layer_input == LayerInput::Update) {
+    return nn::query(parts.layers[l], parts.wiring, {nn::key_input(parts.wiring.drive, x), {}});
+  }
+  const bool moving = nn::needs_derivative(parts.wiring.drive);
+  return nn::query(parts.layers[l], parts.wiring, moving ? x : Samples{x.value, {}});
+}
+
+Samples next_input(const ModelParts& parts, int64_t l, const nn::Query& query, Samples y) {
+  if (parts.config.residual) {
+    y.value = y.value + query.encoded.value;
+    if (y.derivative.defined()) y.derivative = y.derivative + query.encoded.derivative;
+  }
+  const Samples next = nn::feed_forward(*parts.layers[l].ff, y, parts.wiring.products);
+  // as published it stands for whatever the drive reads
+  return parts.config.layer_input == LayerInput::Update ? Samples{next.value, next.value} : next;
+}
 
 Tensor weights_slope(const ModelParts& parts, const Samples& x, const Tensor& w, const Masks& masks) {
   if (parts.layers.empty()) return map_slope(parts, x, w);

@@ -4,6 +4,7 @@
 
 #include "fastweights/error.h"
 #include "model/config_names.h"
+#include "model/engine.h"
 #include "model/parts.h"
 #include "model/schedule.h"
 #include "model/signal.h"
@@ -15,9 +16,19 @@ struct FastWeightProgrammer::Parts : ModelParts {};
 namespace {
 
 void check_backend(Backend backend) {
-  if (backend == Backend::Auto || backend == Backend::Reference) return;
-  throw std::runtime_error("[model] backend " + name_of(backend) +
-                           " cannot be used: this version computes with the reference backend alone");
+  if (backend != Backend::Cuda) return;
+  throw std::runtime_error("[model] backend cuda cannot be used: this version has no kernels for it");
+}
+
+// which backend does this: the fused engine where it can, unless somebody wants the definition
+enum class Path { Definition, Fused };
+Path choose_path(const ModelParts& parts, const ForwardOptions& options) {
+  const Backend backend = parts.config.backend;
+  if (backend == Backend::Reference) return Path::Definition;
+  const std::string refusal = engine_refusal(parts, options);
+  if (refusal.empty()) return Path::Fused;
+  FW_CHECK(backend == Backend::Auto, "[model] backend cpu cannot be used: ", refusal);
+  return Path::Definition;
 }
 
 void check_static_features(const ModelConfig& config, const Tensor& features, int64_t samples) {
@@ -137,6 +148,40 @@ std::vector<Tensor> by_layer(const Tensor& w) {
   return result;
 }
 
+// fast weights at the outputs and at each sample's last one
+struct Solved {
+  Tensor w;     // [M, L, H, V, K]
+  Tensor last;  // [B, L, H, V, K]
+  Status status;
+  int64_t steps, evaluations;
+  std::string backend;
+};
+
+Solved solve_definition(const std::shared_ptr<const ModelParts>& parts, const Signal& signal,
+                        const Masks& masks, const Tensor& w0, const Schedule& schedule,
+                        const ForwardOptions& options) {
+  // a backward pass may call the field when this function is long over: it owns what it needs
+  const Field field = [parts, signal, masks, observe = options.observe](const Time& t, const Tensor& w) {
+    const Samples x = signal.at(t);
+    if (observe) observe(t, x);
+    return weights_slope(*parts, x, w, masks);
+  };
+  const Solution solution = solve(field, w0, schedule.ts, solve_options(*parts, signal, schedule.steps));
+  const Tensor all = at::arange(w0.size(0), at::kLong);
+  return {solution.ys.index({schedule.time_index, schedule.sample_index}),
+          solution.ys.index({schedule.last_index, all}),
+          solution.status,
+          solution.steps,
+          solution.evaluations,
+          "reference"};
+}
+
+Solved solve_fused(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
+                   const Tensor& w0, const Schedule& schedule) {
+  const EngineRun run = run_engine(parts, signal, masks, w0, schedule);
+  return {run.w, run.last, run.status, run.steps, run.evaluations, run.backend};
+}
+
 }  // namespace
 
 FastWeightProgrammer::FastWeightProgrammer(const ModelConfig& config, const ModelOptions& options) {
@@ -200,35 +245,28 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
   }
 
   const Schedule schedule = make_schedule(parts.config, signal, begin, outputs);
-  // a backward pass may call the field when this function is long over: it owns what it needs
-  const Field field = [parts = parts_, signal, masks, observe = options.observe](const Time& t,
-                                                                                 const Tensor& w) {
-    const Samples x = signal.at(t);
-    if (observe) observe(t, x);
-    return weights_slope(*parts, x, w, masks);
-  };
-  const Solution solution = solve(field, w0, schedule.ts, solve_options(parts, signal, schedule.steps));
+  const Solved solved = choose_path(parts, options) == Path::Fused
+                            ? solve_fused(parts_, signal, masks, w0, schedule)
+                            : solve_definition(parts_, signal, masks, w0, schedule, options);
 
   ModelOutput result;
-  const Tensor w = solution.ys.index({schedule.time_index, schedule.sample_index});  // [M, L, H, V, K]
   const Samples x = query_samples(parts, signal, outputs, schedule.sample_index, options);
-  result.outputs = readout(parts, x, w, schedule.sample_index, masks);
+  result.outputs = readout(parts, x, solved.w, schedule.sample_index, masks);
   result.times = wanted.times;
   result.offsets = wanted.offsets;
-  result.w = by_layer(w);
-  const Tensor all = at::arange(samples, at::kLong);
+  result.w = by_layer(solved.w);
   const Tensor starts =
       input.start ? input.start->t : series.times.index_select(0, series.offsets.slice(0, 0, -1));
   const Tensor counts = wanted.offsets.slice(0, 1) - wanted.offsets.slice(0, 0, -1);
   const Tensor last_row = at::clamp(wanted.offsets.slice(0, 1) - 1, 0, wanted.times.size(0) - 1);
-  result.last = {by_layer(solution.ys.index({schedule.last_index, all})),
+  result.last = {by_layer(solved.last),
                  wanted.times.size(0) > 0
                      ? at::where(counts > 0, wanted.times.index_select(0, last_row), starts)
                      : starts};
-  result.status = solution.status;
-  result.steps = solution.steps;
-  result.evaluations = solution.evaluations;
-  result.backend = "reference";
+  result.status = solved.status;
+  result.steps = solved.steps;
+  result.evaluations = solved.evaluations;
+  result.backend = solved.backend;
   return result;
 }
 

@@ -45,6 +45,12 @@ Tensor initial_weights(const ModelParts& parts, const Samples& x, const Tensor& 
 /// dW/dt [B, L, H, V, K] of all layers, each reading the one below.
 Tensor weights_slope(const ModelParts& parts, const Samples& x, const Tensor& w, const Masks& masks);
 
+/// The query of a layer that another one stands upon, with its derivative where the drive wants x'.
+nn::Query layer_query(const ModelParts& parts, int64_t l, const Samples& x);
+
+/// x of the next layer from what this layer's query read, y [R, H V].
+Samples next_input(const ModelParts& parts, int64_t l, const nn::Query& query, Samples y);
+
 /// Outputs [M, O] from the signal at the query's time [M, C] and W [M, L, H, V, K]; `samples` [M] says whose
 /// each row is.
 Tensor readout(const ModelParts& parts, const Samples& x, const Tensor& w, const Tensor& samples,

@@ -149,6 +149,14 @@ bool Signal::jumps() const {
   return kind_ != ControlKind::NaturalCubic && kind_ != ControlKind::HermiteCubic;
 }
 
+bool Signal::piecewise_constant() const {
+  return kind_ == ControlKind::LogSignature || kind_ == ControlKind::Hold;
+}
+
+bool Signal::piecewise_linear() const {
+  return piecewise_constant() || kind_ == ControlKind::Linear || kind_ == ControlKind::Rectilinear;
+}
+
 Samples Signal::at(const Time& time) const {
   if (kind_ == ControlKind::LogSignature) {
     const Tensor value = control_.at(just_after(time)).value;
@@ -156,6 +164,18 @@ Samples Signal::at(const Time& time) const {
   }
   if (kind_ == ControlKind::Hold) return {control_.at(just_after(time)).value, {}};
   return control_.at(time);
+}
+
+Samples Signal::inside(const RaggedTimes& times) const {
+  const auto behind = [&] {
+    return RaggedTimes{at::nextafter(times.times, at::full_like(times.times, INFINITY)), times.offsets};
+  };
+  if (kind_ == ControlKind::LogSignature) {
+    const Tensor value = control_.sample(behind()).value;
+    return {value, value};
+  }
+  if (kind_ == ControlKind::Hold) return {control_.sample(behind()).value, {}};
+  return control_.sample(times);
 }
 
 Samples Signal::sample(const RaggedTimes& times) const {

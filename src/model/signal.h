@@ -13,6 +13,8 @@ class Signal {
 
   /// Inside a vector field: a knot belongs to what follows it where the signal is constant between knots.
   Samples at(const Time& time) const;
+  /// The same at many times: value and derivative [M, C].
+  Samples inside(const RaggedTimes& times) const;
   /// At outputs, where a knot belongs to what came before: value and derivative [M, C].
   Samples sample(const RaggedTimes& times) const;
 
@@ -26,6 +28,9 @@ class Signal {
   /// Knots on the clock, where steps end and where the signal may jump.
   RaggedTimes knots() const { return {control_.knots(), control_.offsets()}; }
   bool jumps() const;
+  /// Whether x(t) is constant between knots, and whether x'(t) is.
+  bool piecewise_constant() const;
+  bool piecewise_linear() const;
   /// x at the beginning: [B, C] of the control, or of the first row where the control is made of windows.
   const Tensor& first() const { return first_; }
 

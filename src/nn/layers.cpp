@@ -7,8 +7,6 @@
 namespace fastweights::nn {
 namespace {
 
-constexpr double kLayerNormEpsilon = 1e-5;
-
 Tensor masked(const Tensor& x, const Tensor& mask) { return mask.defined() && x.defined() ? x * mask : x; }
 
 // [..., 1], in an order that does not depend on the batch

@@ -13,6 +13,8 @@
 
 namespace fastweights::nn {
 
+inline constexpr double kLayerNormEpsilon = 1e-5;
+
 struct Linear {
   Tensor weight;  // [O, I]
   Tensor bias;    // [O]

@@ -180,6 +180,13 @@ Tensor advance(const Tensor& base, const Time& dt, const std::vector<Tensor>& sl
   return weighted_sum(base, slopes, scaled(weights, dt));
 }
 
+StageTable stage_table(const Tableau& tableau, const Span& span) {
+  const Stretch stretch = stretch_of(tableau, span);
+  StageTable table = {{start_of(span)}, stretch.length};
+  for (int i = 1; i < tableau.stages(); ++i) table.times.push_back(stage_time(tableau, i, stretch, span));
+  return table;
+}
+
 StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& y0, const Tensor& first_slope,
                             const Span& span) {
   const Stretch stretch = stretch_of(tableau, span);

@@ -58,6 +58,13 @@ Tensor mask_like(const Tensor& mask, const Tensor& y);
 Tensor advance(const Tensor& base, const Time& dt, const std::vector<Tensor>& slopes,
                const std::vector<double>& weights);
 
+/// When the stages of a Runge-Kutta step look at the field, and how far the state goes.
+struct StageTable {
+  std::vector<Time> times;
+  Time length;
+};
+StageTable stage_table(const Tableau& tableau, const Span& span);
+
 /// One Runge-Kutta step; first_slope may be undefined.
 StepResult runge_kutta_step(const Tableau& tableau, Evaluator& f, const Tensor& y0, const Tensor& first_slope,
                             const Span& span);

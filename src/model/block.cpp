@@ -1,0 +1,274 @@
+#include "model/block.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "nn/features.h"
+#include "ops/scan/features.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+// steps begin .. end of all samples
+struct Block {
+  Tensor rows;                  // [R] of the task's rows; undefined: all
+  Tensor offsets;               // [B + 1]
+  Tensor output_steps;          // [M], counted from the block's beginning
+  Tensor output_offsets;        // [B + 1]
+  Tensor wanted;                // rows of the M outputs that are wanted ...
+  Tensor ends;                  // ... and that are the end of the block, [B]
+  std::vector<int64_t> places;  // of what is wanted, in the list of all
+};
+
+Block make_block(const BlockTask& task, int64_t begin, int64_t end) {
+  const int64_t samples = task.rows.samples();
+  const int64_t* offsets = task.rows.offsets.data_ptr<int64_t>();
+  std::vector<int64_t> rows, own_offsets = {0}, steps, output_offsets = {0}, wanted, ends;
+  Block block;
+  int64_t listed = 0;
+  for (int64_t b = 0; b < samples; ++b) {
+    const int64_t length = offsets[b + 1] - offsets[b];
+    const int64_t first = std::min(begin, length), last = std::min(end, length);
+    for (int64_t n = first; n < last; ++n) rows.push_back(offsets[b] + n);
+    own_offsets.push_back(own_offsets.back() + last - first);
+    for (const int64_t step : task.wanted[b]) {
+      const int64_t place = listed++;
+      if ((step <= begin && begin > 0) || step > end) continue;
+      block.places.push_back(place);
+      wanted.push_back(static_cast<int64_t>(steps.size()));
+      steps.push_back(step - begin);
+    }
+    ends.push_back(static_cast<int64_t>(steps.size()));
+    steps.push_back(last - first);
+    output_offsets.push_back(static_cast<int64_t>(steps.size()));
+  }
+  const bool whole = static_cast<int64_t>(rows.size()) == task.rows.dt.size(0);
+  if (!whole) block.rows = at::tensor(rows, at::kLong);
+  block.offsets = at::tensor(own_offsets, at::kLong);
+  block.output_steps = at::tensor(steps, at::kLong);
+  block.output_offsets = at::tensor(output_offsets, at::kLong);
+  block.wanted = at::tensor(wanted, at::kLong);
+  block.ends = at::tensor(ends, at::kLong);
+  return block;
+}
+
+struct BlockInput {
+  Tensor times;  // [R, Z]: when the signal is looked at, for the stages or once per step
+  Tensor dt;     // [R]
+  int64_t z() const { return times.size(1); }
+};
+
+BlockInput block_input(const BlockTask& task, const Block& block) {
+  const bool once = task.parts->layer_count() == 1 && task.shared.keys && task.shared.values;
+  const Tensor times = once ? task.rows.times.slice(1, 0, 1) : task.rows.times;
+  const Tensor dt = task.rows.dt.to(task.parts->type());
+  if (!block.rows.defined()) return {times.contiguous(), dt};
+  return {times.index_select(0, block.rows), dt.index_select(0, block.rows)};
+}
+
+Samples block_signal(const BlockTask& task, const Block& block, const BlockInput& input) {
+  return task.signal.inside({input.times.reshape({-1}), block.offsets * input.z()});
+}
+
+// [R Z, H, ...] to [R, Z or 1, H, ...]
+Tensor by_step(const Tensor& x, int64_t z, int64_t rows) {
+  std::vector<int64_t> shape = x.sizes().vec();
+  shape[0] /= z;
+  shape.insert(shape.begin() + 1, z);
+  return x.view(shape).slice(1, 0, rows);
+}
+
+// one layer whose slow net is small enough to work inside the kernel
+ScanOutput collapsed_layer(const BlockTask& task, const Block& block, const BlockInput& input,
+                           const Tensor& w) {
+  const nn::Wiring& wiring = task.parts->wiring;
+  const nn::FastWeightLayer& layer = task.parts->layers[0];
+  const nn::FeatureWeights weights = nn::feature_weights(layer, wiring);
+  const Tensor z = nn::features(layer, wiring, block_signal(task, block, input));
+  const ScanFeatures features = {.z = by_step(z, input.z(), input.z()),
+                                 .k_weight = weights.k,
+                                 .beta_weight = weights.beta,
+                                 .v_weight = weights.v,
+                                 .v_mask = task.masks.values[0],
+                                 .key_rows = task.shared.keys ? 1 : input.z(),
+                                 .value_rows = task.shared.values ? 1 : input.z(),
+                                 .dt = input.dt,
+                                 .w0 = w,
+                                 .offsets = block.offsets,
+                                 .output_steps = block.output_steps,
+                                 .output_offsets = block.output_offsets};
+  const bool squash =
+      wiring.rule.value == ValueForm::Tanh && wiring.value_activation == ValueActivation::Tanh;
+  const ProgrammeForms forms = {wiring.rule.key, squash ? ValueForm::Tanh : ValueForm::Raw,
+                                wiring.learning_rate};
+  return scan_features(features, forms, task.scan);
+}
+
+// keys, values and rates of a layer at all stages
+ScanInput programmed(const BlockTask& task, const Block& block, const BlockInput& input, int64_t l,
+                     const Samples& x, const Tensor& w) {
+  const ModelParts& parts = *task.parts;
+  Tensor mask = task.masks.values[l];
+  if (mask.defined()) {
+    const Tensor counts = (block.offsets.slice(0, 1) - block.offsets.slice(0, 0, -1)) * input.z();
+    mask = mask.repeat_interleave(counts, 0);
+  }
+  const nn::Programme programme = nn::programme(parts.layers[l], parts.wiring, x, mask);
+  const bool single = parts.layer_count() == 1;
+  const int64_t keys = single && task.shared.keys ? 1 : input.z(),
+                values = single && task.shared.values ? 1 : input.z();
+  ScanInput result;
+  result.k = by_step(programme.k, input.z(), keys);
+  result.v = by_step(programme.v, input.z(), values);
+  result.beta = by_step(programme.beta.squeeze(2), input.z(), keys);
+  result.dt = input.dt;
+  result.w0 = w;
+  result.offsets = block.offsets;
+  result.output_steps = block.output_steps;
+  result.output_offsets = block.output_offsets;
+  return result;
+}
+
+// a layer that another one stands upon: W at the outputs, and x of the next layer at all stages
+struct Below {
+  Tensor w;
+  Samples next;
+};
+Below layer_below(const BlockTask& task, const Block& block, const BlockInput& input, int64_t l,
+                  const Samples& x, const Tensor& w) {
+  const ModelParts& parts = *task.parts;
+  const nn::Query query = layer_query(parts, l, x);
+  const bool moving = query.q.derivative.defined();
+  ScanInput given = programmed(task, block, input, l, x, w);
+  std::vector<Tensor> queries = {query.q.value};
+  if (moving) queries.push_back(query.q.derivative);
+  given.q = by_step(at::stack(queries, 1), input.z(), input.z());
+  ScanOptions options = task.scan;
+  options.read = parts.wiring.read;
+  if (moving) options.reads = ScanReads::Both;
+  if (parts.config.layer_input == LayerInput::Update) options.reads = ScanReads::Slopes;
+  const ScanOutput out = scan(given, options);
+  const auto rows = [&](const Tensor& reads, int64_t which) {
+    return reads.select(2, which).reshape({x.value.size(0), parts.wiring.read_width()});
+  };
+  Samples y = {rows(options.reads == ScanReads::Slopes ? out.dy : out.y, 0), {}};
+  // (W q)' = W' q + W q'
+  if (moving) y.derivative = rows(out.dy, 0) + rows(out.y, 1);
+  return {out.w, next_input(parts, l, query, y)};
+}
+
+// W [M, L, H, V, K] at the block's outputs, from W [B, L, H, V, K] at its beginning
+Tensor run_block(const BlockTask& task, const Block& block, const Tensor& w) {
+  const ModelParts& parts = *task.parts;
+  const BlockInput input = block_input(task, block);
+  const bool collapse = parts.layer_count() == 1 && task.scan.backend != Backend::Reference &&
+                        nn::collapses(parts.layers[0], parts.wiring);
+  if (collapse) return collapsed_layer(task, block, input, w.select(1, 0)).w.unsqueeze(1);
+  Samples x = block_signal(task, block, input);
+  std::vector<Tensor> weights;
+  for (int64_t l = 0; l < parts.layer_count(); ++l) {
+    const Tensor here = w.select(1, l);
+    if (l + 1 == parts.layer_count()) {
+      weights.push_back(scan(programmed(task, block, input, l, x, here), task.scan).w);
+      break;
+    }
+    Below below = layer_below(task, block, input, l, x, here);
+    weights.push_back(below.w);
+    x = std::move(below.next);
+  }
+  return at::stack(weights, 1);
+}
+
+std::vector<Block> make_blocks(const BlockTask& task) {
+  std::vector<Block> blocks;
+  const int64_t steps = std::max<int64_t>(task.rows.longest, 1);
+  for (int64_t n = 0; n < steps; n += task.block_steps)
+    blocks.push_back(make_block(task, n, std::min(n + task.block_steps, steps)));
+  return blocks;
+}
+
+// row of the blocks' outputs, one block after another, for each place of the list
+Tensor output_order(const std::vector<Block>& blocks) {
+  std::vector<int64_t> order;
+  int64_t row = 0;
+  for (const Block& block : blocks) {
+    for (const int64_t place : block.places) {
+      order.resize(std::max<size_t>(order.size(), place + 1));
+      order[place] = row++;
+    }
+  }
+  return at::tensor(order, at::kLong);
+}
+
+std::vector<Tensor> with_parameters(const Tensor& w, const std::vector<Tensor>& parameters) {
+  std::vector<Tensor> result;
+  result.reserve(parameters.size() + 1);
+  result.push_back(w);
+  for (const Tensor& parameter : parameters) result.push_back(parameter);
+  return result;
+}
+
+struct Replay {
+  BlockTask task;
+  std::vector<Block> blocks;
+  std::vector<Tensor> begins;      // W at the beginning of each block
+  std::vector<Tensor> parameters;  // that a block uses
+  Tensor order;
+};
+
+std::vector<Tensor> backward(const Replay& replay, const Tensor& grad) {
+  const Tensor grads = at::empty_like(grad).index_copy_(0, replay.order, grad);
+  std::vector<Tensor> sums(replay.parameters.size());
+  Tensor grad_end;
+  int64_t last = grads.size(0);
+  for (auto i = static_cast<int64_t>(replay.blocks.size()) - 1; i >= 0; --i) {
+    const Block& block = replay.blocks[i];
+    const RecordGradients on(true);
+    const Tensor begin = replay.begins[i].detach().set_requires_grad(true);
+    const Tensor w = run_block(replay.task, block, begin);
+    const int64_t first = last - block.wanted.size(0);
+    Tensor grad_w = at::zeros_like(w).index_copy(0, block.wanted, grads.slice(0, first, last));
+    if (grad_end.defined()) grad_w = grad_w.index_add(0, block.ends, grad_end);
+    last = first;
+    const std::vector<Tensor> found =
+        vector_jacobian({w}, with_parameters(begin, replay.parameters), {grad_w.detach()});
+    grad_end = found[0];
+    for (size_t k = 0; k < sums.size(); ++k)
+      sums[k] = sums[k].defined() ? sums[k].add_(found[k + 1]) : found[k + 1];
+  }
+  return with_parameters(grad_end, sums);
+}
+
+}  // namespace
+
+Tensor run_blocks(const BlockTask& task, const Tensor& w0) {
+  std::vector<Block> blocks = make_blocks(task);
+  if (blocks.size() == 1) return run_block(task, blocks[0], w0).index_select(0, blocks[0].wanted);
+
+  Replay replay = {task, std::move(blocks), {}, task.parts->field_parameters(), {}};
+  const Tensor& coefficients = task.signal.control().coefficients();
+  if (coefficients.requires_grad()) replay.parameters.push_back(coefficients);
+  const std::vector<Tensor> inputs = with_parameters(w0, replay.parameters);
+  const bool record = needs_gradient(inputs);
+  std::vector<Tensor> outputs;
+  {
+    const RecordGradients off(false);
+    Tensor w = w0.detach();
+    for (const Block& block : replay.blocks) {
+      if (record) replay.begins.push_back(w);
+      const Tensor all = run_block(task, block, w);
+      outputs.push_back(all.index_select(0, block.wanted));
+      w = all.index_select(0, block.ends);
+    }
+  }
+  replay.order = output_order(replay.blocks);
+  const Tensor result = at::cat(outputs, 0).index_select(0, replay.order);
+  const auto shared = std::make_shared<const Replay>(std::move(replay));
+  return differentiable("model", {result}, inputs, {},
+                        [shared](const std::vector<Tensor>& grads, const std::vector<Tensor>&) {
+                          return backward(*shared, grads[0]);
+                        })[0];
+}
+
+}  // namespace fastweights
