@@ -8,7 +8,8 @@ add_library(fastweights_kernels OBJECT
   src/kernels/weighted_sum.cpp
   src/ops/scan/cpu_baseline.cpp
   src/ops/scan/kernel.cpp
-  src/ops/scan/lanes.cpp)
+  src/ops/scan/lanes.cpp
+  src/ops/scan/normalise.cpp)
 target_include_directories(fastweights_kernels PRIVATE src)
 target_link_libraries(fastweights_kernels PRIVATE fastweights_flags)
 target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
@@ -40,6 +41,7 @@ add_library(fastweights
   src/model/engine.cpp
   src/model/field.cpp
   src/model/gradcheck.cpp
+  src/model/memory.cpp
   src/model/model.cpp
   src/model/model_file.cpp
   src/model/parts.cpp

@@ -17,7 +17,8 @@
 ///     FastWeightProgrammer model({.channels = 3, .outputs = 2});
 ///     const Tensor logits = model.forward({.series = series}).outputs;
 ///
-/// This is the definition: plain LibTorch operations on control paths and solvers.
+/// The definition are plain LibTorch operations on control paths and solvers (Backend::Reference). The fused
+/// engine computes the same numbers up to rounding, wherever it can.
 
 namespace fastweights {
 
@@ -36,6 +37,18 @@ struct ModelInput {
   std::optional<FastWeights> start = {};
 };
 
+/// How the fused engine cuts a solve, and what that takes.
+struct MemoryPlan {
+  int64_t steps = 0;        ///< of the longest sample
+  int64_t blocks = 1;       ///< of time; more than one are computed again in a backward pass
+  int64_t block_steps = 0;  ///< in each of them
+  int64_t checkpoint = 0;   ///< steps between two kept states inside a block
+  int64_t bytes = 0;        ///< estimated peak of a training step beyond the data
+
+  /// One sentence.
+  std::string message() const;
+};
+
 struct ModelOutput {
   Tensor outputs;         // [M, O]: one row per output time, or per sample
   Tensor times;           // [M] float64
@@ -44,7 +57,8 @@ struct ModelOutput {
   FastWeights last;       // at each sample's last output; `start` of a later call
   Status status;          // of the solve
   int64_t steps = 0, evaluations = 0;
-  std::string backend;  // that ran
+  std::string backend;  ///< that ran: reference, cpu-avx512, cpu-avx2 or cpu-baseline
+  MemoryPlan plan;      ///< of the fused engine
 };
 
 enum class Mode { Evaluate, Train };
@@ -72,6 +86,9 @@ class FastWeightProgrammer {
 
   /// Differentiable with respect to the parameters, the series' values, the static features and the start.
   ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
+
+  /// What a training step on this input will take, without doing it; the definition has no plan.
+  std::optional<MemoryPlan> plan(const ModelInput& input) const;
 
   const ModelConfig& config() const;
   /// Method, steps and gradient do not belong to the parameters and may change, for this copy alone.

@@ -48,8 +48,12 @@ struct ControlConfig {
 /// time_unit, or windows.
 enum class StepRule { Observations, Fixed, SharedGrid, Adaptive };
 
+/// The method that has no error: the solution itself, of a rule that is linear in W under a signal that is
+/// constant between observations.
+inline constexpr const char* kExactFlow = "exact_flow";
+
 struct SolverConfig {
-  std::string method = "rk4";
+  std::string method = "rk4";  ///< a tableau, exact_flow, explicit_adams or implicit_adams
   StepRule steps = StepRule::Observations;
   double max_step = 0;  ///< 0: no limit
   double step_size = 0;
@@ -61,7 +65,9 @@ struct SolverConfig {
   ErrorControl error_control = ErrorControl::PerSample;
   FirstStepGradient first_step_gradient = FirstStepGradient::None;
   Gradient gradient = Gradient::Exact;
-  int64_t memory_limit = 0;  ///< bytes for checkpoints; 0 chooses
+  /// Bytes. The fused engine keeps within them beyond the data, if it can; the definition keeps so many of
+  /// checkpoints. 0 chooses.
+  int64_t memory_limit = 0;
 };
 
 /// W(t0): the rule at t0 with W = 0; nothing; static features through a network; or the rule at a learned

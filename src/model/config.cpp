@@ -160,11 +160,12 @@ void check_control(const ModelConfig& c) {
 }
 
 void check_method(const SolverConfig& s) {
-  std::vector<std::string> known = {"explicit_adams", "implicit_adams"};
+  std::vector<std::string> known = {"explicit_adams", "implicit_adams", kExactFlow};
   for (const Tableau& method : all_tableaux()) known.push_back(method.name);
   FW_CHECK(std::find(known.begin(), known.end(), s.method) != known.end(),
            "[config] solver.method cannot be '", s.method, "'; the nearest is '", nearest(s.method, known),
            "'");
+  if (s.method == kExactFlow) return;
   const Method chosen = method(s.method);
   const Tableau* tableau = std::get_if<Tableau>(&chosen);
   FW_CHECK(s.steps != StepRule::Adaptive || (tableau && tableau->adaptive()), "[config] solver.method ",
@@ -175,9 +176,29 @@ void check_method(const SolverConfig& s) {
            name_of(s.steps), "; take shared_grid, or a Runge-Kutta method");
 }
 
+// the solution itself needs a linear rule, and nothing that changes inside a step
+void check_exact_flow(const ModelConfig& c) {
+  if (c.solver.method != kExactFlow) return;
+  FW_CHECK(c.drive != Drive::TensorMap && (c.rule == "hebb" || c.rule == "oja" || c.rule == "delta_pre"),
+           "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
+  const ControlKind kind = c.control.kind;
+  const bool constant = kind == ControlKind::LogSignature || kind == ControlKind::Hold;
+  const bool straight = kind == ControlKind::Linear || kind == ControlKind::Rectilinear;
+  FW_CHECK(constant || (straight && c.drive == Drive::Derivative),
+           "[config] solver.method exact_flow needs a signal that is constant between observations: "
+           "control.kind log_signature or hold, or linear or rectilinear with drive derivative");
+  FW_CHECK(c.layers == 1,
+           "[config] solver.method exact_flow needs layers 1: what a second layer reads moves");
+  FW_CHECK(c.solver.steps == StepRule::Observations && c.solver.edges == StageEdges::Inside,
+           "[config] solver.method exact_flow needs solver.steps observations and solver.edges inside");
+  FW_CHECK(c.solver.gradient != Gradient::Adjoint,
+           "[config] solver.method exact_flow has an exact gradient and no adjoint");
+}
+
 void check_solver(const ModelConfig& c) {
   const SolverConfig& s = c.solver;
   check_method(s);
+  check_exact_flow(c);
   const bool shared = s.steps == StepRule::SharedGrid;
   FW_CHECK(s.step_size >= 0 && std::isfinite(s.step_size),
            "[config] solver.step_size must not be negative, got ", s.step_size);
@@ -289,8 +310,9 @@ std::vector<Unread> unread_choices(const SolverConfig& c) {
            "solver.edges shortened"},
           {"solver.first_step_gradient", c.first_step_gradient != d.first_step_gradient, through,
            "solver.steps adaptive, error_control joint and gradient exact"},
-          {"solver.memory_limit", c.memory_limit != d.memory_limit, c.gradient == Gradient::Checkpointed,
-           "solver.gradient checkpointed"}};
+          {"solver.memory_limit", c.memory_limit != d.memory_limit,
+           c.gradient == Gradient::Checkpointed || (c.gradient == Gradient::Exact && !adaptive),
+           "solver.gradient checkpointed, or exact without adaptive steps"}};
 }
 
 template <typename Config>

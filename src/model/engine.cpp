@@ -6,6 +6,7 @@
 
 #include "fastweights/error.h"
 #include "model/block.h"
+#include "model/memory.h"
 #include "ops/scan/fused.h"
 #include "ops/scan/kernel.h"
 #include "tensor/autograd.h"
@@ -98,39 +99,72 @@ std::string engine_refusal(const ModelParts& parts, const ForwardOptions& option
   if (keys > kernels::kScanWidth)
     return message("heads are ", keys, " wide, more than ", kernels::kScanWidth);
   if (config.solver.steps == StepRule::Adaptive) return "adaptive steps depend on W";
+  if (config.solver.gradient == Gradient::Adjoint && recording_gradients())
+    return "the adjoint solves another equation backwards";
+  if (options.observe) return "somebody wants to observe every evaluation";
+  if (config.solver.method == kExactFlow) return "";
   const Method how = method(config.solver.method);
   const Tableau* tableau = std::get_if<Tableau>(&how);
   if (!tableau) return "method " + config.solver.method + " is not a Runge-Kutta method";
   if (tableau->stages() > kernels::kScanStages)
     return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",
                    kernels::kScanStages);
-  if (config.solver.gradient == Gradient::Adjoint && recording_gradients())
-    return "the adjoint solves another equation backwards";
-  if (options.observe) return "somebody wants to observe every evaluation";
   return "";
 }
 
-EngineRun run_engine(std::shared_ptr<const ModelParts> parts, const Signal& signal, const Masks& masks,
-                     const Tensor& w0, const Schedule& schedule) {
+namespace {
+
+// a run before its first step
+struct Prepared {
+  Plan plan;
+  std::vector<Place> places;
+  BlockTask task;
+};
+
+Prepared prepare(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
+                 const Tensor& w0, const Schedule& schedule) {
   const int64_t samples = w0.size(0);
-  const Tableau tableau = std::get<Tableau>(method(parts->config.solver.method));
-  const Plan plan = fixed_plan(schedule.ts, w0, {.method = tableau, .steps = schedule.steps});
-  const std::vector<Place> places = output_places(plan, samples);
+  const bool exact = parts->config.solver.method == kExactFlow;
+  // the solution itself looks at the signal once, like Euler's method
+  const Tableau tableau = exact ? euler() : std::get<Tableau>(method(parts->config.solver.method));
+  Plan plan = fixed_plan(schedule.ts, w0, {.method = tableau, .steps = schedule.steps});
+  std::vector<Place> places = output_places(plan, samples);
   BlockTask task = {.parts = parts, .signal = signal, .masks = masks};
-  task.scan = {.rule = parts->wiring.rule, .method = tableau};
+  task.scan.rule = parts->wiring.rule;
+  task.scan.method = exact ? ScanMethod(ExactFlow{}) : ScanMethod(tableau);
   task.rows = step_rows(plan, tableau, samples);
   task.shared = shared_rows(*parts, signal, plan);
   task.wanted = wanted_steps(places, schedule, samples);
-  task.block_steps = std::max<int64_t>(task.rows.longest, 1);
+  return {std::move(plan), std::move(places), std::move(task)};
+}
+
+}  // namespace
+
+MemoryPlan plan_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Tensor& w0,
+                       const Schedule& schedule) {
+  Masks masks;
+  masks.values.resize(parts->layers.size());
+  const RecordGradients on(true);
+  return plan_memory(prepare(parts, signal, masks, w0, schedule).task, Recording::Yes);
+}
+
+EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
+                     const Tensor& w0, const Schedule& schedule, Backend backend) {
+  const int64_t samples = w0.size(0);
+  Prepared run = prepare(parts, signal, masks, w0, schedule);
+  BlockTask& task = run.task;
+  task.scan.backend = backend;
+  EngineRun result;
+  result.plan = plan_memory(task, recording_gradients() ? Recording::Yes : Recording::No);
+  task.block_steps = result.plan.block_steps;
   const Tensor w = run_blocks(task, w0);
-  EngineRun run;
-  run.w = at_places(w, task.wanted, places, schedule.time_index, schedule.sample_index);
-  run.last = at_places(w, task.wanted, places, schedule.last_index, at::arange(samples, at::kLong));
-  run.steps = static_cast<int64_t>(plan.steps.size());
-  run.evaluations = run.steps * tableau.stages();
-  run.status = check_finite(run.w, schedule);
-  run.backend = cpu_backend();
-  return run;
+  result.w = at_places(w, task.wanted, run.places, schedule.time_index, schedule.sample_index);
+  result.last = at_places(w, task.wanted, run.places, schedule.last_index, at::arange(samples, at::kLong));
+  result.steps = static_cast<int64_t>(run.plan.steps.size());
+  result.evaluations = result.steps * task.rows.times.size(1);
+  result.status = check_finite(result.w, schedule);
+  result.backend = backend == Backend::Reference ? "reference" : cpu_backend();
+  return result;
 }
 
 }  // namespace fastweights

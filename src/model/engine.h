@@ -11,26 +11,24 @@
 
 namespace fastweights {
 
-/// Why the engine cannot do this, or an empty text.
+/// Why the kernels cannot do this, or an empty text.
 std::string engine_refusal(const ModelParts& parts, const ForwardOptions& options);
-
-/// How a solve is cut, and what it will hold.
-struct EnginePlan {
-  int64_t blocks = 1;       ///< of time; more than one are computed again in the backward pass
-  int64_t block_steps = 0;  ///< steps in each
-  int64_t bytes = 0;        ///< estimated peak beyond the data
-};
 
 struct EngineRun {
   Tensor w;     // [M, L, H, V, K] at the outputs
   Tensor last;  // [B, L, H, V, K] at each sample's last output
   int64_t steps = 0, evaluations = 0;
   Status status;
-  EnginePlan plan;
+  MemoryPlan plan;
   std::string backend;
 };
 
-EngineRun run_engine(std::shared_ptr<const ModelParts> parts, const Signal& signal, const Masks& masks,
-                     const Tensor& w0, const Schedule& schedule);
+/// `backend` is Cpu, or Reference: then the op's definition does the recurrence.
+EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
+                     const Tensor& w0, const Schedule& schedule, Backend backend);
+
+/// The plan of such a run with gradients.
+MemoryPlan plan_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Tensor& w0,
+                       const Schedule& schedule);
 
 }  // namespace fastweights

@@ -20,15 +20,14 @@ void check_backend(Backend backend) {
   throw std::runtime_error("[model] backend cuda cannot be used: this version has no kernels for it");
 }
 
-// which backend does this: the fused engine where it can, unless somebody wants the definition
-enum class Path { Definition, Fused };
-Path choose_path(const ModelParts& parts, const ForwardOptions& options) {
+// who does this: the kernels where they can, unless somebody wants the definition
+Backend choose_backend(const ModelParts& parts, const ForwardOptions& options) {
   const Backend backend = parts.config.backend;
-  if (backend == Backend::Reference) return Path::Definition;
+  if (backend == Backend::Reference) return backend;
   const std::string refusal = engine_refusal(parts, options);
-  if (refusal.empty()) return Path::Fused;
+  if (refusal.empty()) return Backend::Cpu;
   FW_CHECK(backend == Backend::Auto, "[model] backend cpu cannot be used: ", refusal);
-  return Path::Definition;
+  return Backend::Reference;
 }
 
 void check_static_features(const ModelConfig& config, const Tensor& features, int64_t samples) {
@@ -148,18 +147,10 @@ std::vector<Tensor> by_layer(const Tensor& w) {
   return result;
 }
 
-// fast weights at the outputs and at each sample's last one
-struct Solved {
-  Tensor w;     // [M, L, H, V, K]
-  Tensor last;  // [B, L, H, V, K]
-  Status status;
-  int64_t steps, evaluations;
-  std::string backend;
-};
-
-Solved solve_definition(const std::shared_ptr<const ModelParts>& parts, const Signal& signal,
-                        const Masks& masks, const Tensor& w0, const Schedule& schedule,
-                        const ForwardOptions& options) {
+// the definition: a solver that knows nothing of rules
+EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const Signal& signal,
+                           const Masks& masks, const Tensor& w0, const Schedule& schedule,
+                           const ForwardOptions& options) {
   // a backward pass may call the field when this function is long over: it owns what it needs
   const Field field = [parts, signal, masks, observe = options.observe](const Time& t, const Tensor& w) {
     const Samples x = signal.at(t);
@@ -168,18 +159,14 @@ Solved solve_definition(const std::shared_ptr<const ModelParts>& parts, const Si
   };
   const Solution solution = solve(field, w0, schedule.ts, solve_options(*parts, signal, schedule.steps));
   const Tensor all = at::arange(w0.size(0), at::kLong);
-  return {solution.ys.index({schedule.time_index, schedule.sample_index}),
-          solution.ys.index({schedule.last_index, all}),
-          solution.status,
-          solution.steps,
-          solution.evaluations,
-          "reference"};
-}
-
-Solved solve_fused(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
-                   const Tensor& w0, const Schedule& schedule) {
-  const EngineRun run = run_engine(parts, signal, masks, w0, schedule);
-  return {run.w, run.last, run.status, run.steps, run.evaluations, run.backend};
+  EngineRun run;
+  run.w = solution.ys.index({schedule.time_index, schedule.sample_index});
+  run.last = solution.ys.index({schedule.last_index, all});
+  run.status = solution.status;
+  run.steps = solution.steps;
+  run.evaluations = solution.evaluations;
+  run.backend = "reference";
+  return run;
 }
 
 }  // namespace
@@ -216,8 +203,23 @@ int64_t FastWeightProgrammer::parameter_count() const {
   return count;
 }
 
-ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const ForwardOptions& options) const {
-  const ModelParts& parts = *parts_;
+namespace {
+
+// an input as the model sees it: checked, on the model's clock, with its steps
+struct Batch {
+  RaggedSeries series;
+  Tensor static_features;
+  RaggedTimes wanted;  // output times in the time of the series ...
+  Signal signal;
+  RaggedTimes outputs;  // ... and on the signal's clock
+  Tensor begin;         // [B] on the clock
+  Schedule schedule;
+
+  int64_t samples() const { return series.samples(); }
+  Tensor all() const { return at::arange(samples() + 1, at::kLong); }
+};
+
+Batch make_batch(const ModelParts& parts, const ModelInput& input) {
   RaggedSeries series = input.series;
   FW_CHECK(series.offsets.defined() && series.offsets.dim() == 1 && series.samples() > 0,
            "[model] the batch is empty: there must be at least one series");
@@ -225,49 +227,77 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
   check_series(series, "model", 2);
   FW_CHECK(series.channels() == parts.config.channels, "[model] the series have ", series.channels(),
            " channels, the model takes ", parts.config.channels);
-  const int64_t samples = series.samples();
-  check_static_features(parts.config, input.static_features, samples);
+  check_static_features(parts.config, input.static_features, series.samples());
   if (input.start) check_start(*input.start, parts, series);
   const RaggedTimes wanted = wanted_times(input);
   series.values = series.values.to(parts.type());
-  const Tensor static_features =
-      input.static_features.defined() ? input.static_features.to(parts.type()) : Tensor();
+  const Tensor& features = input.static_features;
+  Batch batch = {.series = series,
+                 .static_features = features.defined() ? features.to(parts.type()) : features,
+                 .wanted = wanted,
+                 .signal = Signal(parts.config, series),
+                 .outputs = {},
+                 .begin = {},
+                 .schedule = {}};
+  const Signal& signal = batch.signal;
+  batch.outputs = {input.output_times ? signal.clock(wanted) : signal.end(), wanted.offsets};
+  batch.begin = input.start ? signal.clock({input.start->t, batch.all()}) : signal.begin();
+  batch.schedule = make_schedule(parts.config, signal, batch.begin, batch.outputs);
+  return batch;
+}
 
-  const Signal signal(parts.config, series);
-  const RaggedTimes outputs = {input.output_times ? signal.clock(wanted) : signal.end(), wanted.offsets};
-  const Masks masks = make_masks(parts, options, samples, outputs.times.size(0));
-  Tensor begin = signal.begin(), w0;
-  if (input.start) {
-    begin = signal.clock({input.start->t, at::arange(samples + 1, at::kLong)});
-    w0 = at::stack(input.start->w, 1).to(parts.type());
-  } else {
-    w0 = initial_weights(parts, signal.at(Time(begin)), signal.first(), static_features, masks);
-  }
+Tensor start_weights(const ModelParts& parts, const ModelInput& input, const Batch& batch,
+                     const Masks& masks) {
+  if (input.start) return at::stack(input.start->w, 1).to(parts.type());
+  const Signal& signal = batch.signal;
+  return initial_weights(parts, signal.at(Time(batch.begin)), signal.first(), batch.static_features, masks);
+}
 
-  const Schedule schedule = make_schedule(parts.config, signal, begin, outputs);
-  const Solved solved = choose_path(parts, options) == Path::Fused
-                            ? solve_fused(parts_, signal, masks, w0, schedule)
-                            : solve_definition(parts_, signal, masks, w0, schedule, options);
-
-  ModelOutput result;
-  const Samples x = query_samples(parts, signal, outputs, schedule.sample_index, options);
-  result.outputs = readout(parts, x, solved.w, schedule.sample_index, masks);
-  result.times = wanted.times;
-  result.offsets = wanted.offsets;
-  result.w = by_layer(solved.w);
+// when each sample's last output is, in the time of the series
+Tensor last_times(const ModelInput& input, const Batch& batch) {
+  const RaggedSeries& series = batch.series;
   const Tensor starts =
       input.start ? input.start->t : series.times.index_select(0, series.offsets.slice(0, 0, -1));
+  const RaggedTimes& wanted = batch.wanted;
+  if (wanted.times.size(0) == 0) return starts;
   const Tensor counts = wanted.offsets.slice(0, 1) - wanted.offsets.slice(0, 0, -1);
   const Tensor last_row = at::clamp(wanted.offsets.slice(0, 1) - 1, 0, wanted.times.size(0) - 1);
-  result.last = {by_layer(solved.last),
-                 wanted.times.size(0) > 0
-                     ? at::where(counts > 0, wanted.times.index_select(0, last_row), starts)
-                     : starts};
+  return at::where(counts > 0, wanted.times.index_select(0, last_row), starts);
+}
+
+}  // namespace
+
+ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const ForwardOptions& options) const {
+  const ModelParts& parts = *parts_;
+  const Batch batch = make_batch(parts, input);
+  const Schedule& schedule = batch.schedule;
+  const Masks masks = make_masks(parts, options, batch.samples(), batch.outputs.times.size(0));
+  const Tensor w0 = start_weights(parts, input, batch, masks);
+  const Backend backend = choose_backend(parts, options);
+  const bool engine = backend == Backend::Cpu || parts.config.solver.method == kExactFlow;
+  const EngineRun solved = engine ? run_engine(parts_, batch.signal, masks, w0, schedule, backend)
+                                  : solve_definition(parts_, batch.signal, masks, w0, schedule, options);
+
+  ModelOutput result;
+  const Samples x = query_samples(parts, batch.signal, batch.outputs, schedule.sample_index, options);
+  result.outputs = readout(parts, x, solved.w, schedule.sample_index, masks);
+  result.times = batch.wanted.times;
+  result.offsets = batch.wanted.offsets;
+  result.w = by_layer(solved.w);
+  result.last = {by_layer(solved.last), last_times(input, batch)};
   result.status = solved.status;
   result.steps = solved.steps;
   result.evaluations = solved.evaluations;
   result.backend = solved.backend;
+  result.plan = solved.plan;
   return result;
+}
+
+std::optional<MemoryPlan> FastWeightProgrammer::plan(const ModelInput& input) const {
+  if (choose_backend(*parts_, {}) == Backend::Reference) return {};
+  const Batch batch = make_batch(*parts_, input);
+  const Tensor w0 = at::zeros(parts_->weight_shape(batch.samples()), parts_->type());
+  return plan_engine(parts_, batch.signal, w0, batch.schedule);
 }
 
 double median_gap(const RaggedSeries& series) {

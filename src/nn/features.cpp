@@ -1,6 +1,10 @@
 #include "nn/features.h"
 
+#include <algorithm>
+
+#include "ops/scan/normalise.h"
 #include "tensor/autograd.h"
+#include "tensor/parallel.h"
 
 namespace fastweights::nn {
 namespace {
@@ -24,59 +28,141 @@ Tensor factor(const Tensor& gram) {
   return root.to(gram.scalar_type()).contiguous();
 }
 
-struct Lengths {
-  Tensor moved;    // [R, C + 1]: R x~
-  Tensor inverse;  // [R, 1]: 1 / sqrt(|R x~|^2 + eps)
+// rows that one thread does at a time; the sum over them has the same order with any number of threads
+constexpr int64_t kRows = 4096;
+
+// what features are made of: the keys' signal, and the values' with or without a norm of their own
+struct Sources {
+  Tensor keys, values;              // [R, C], values may be undefined
+  Tensor key_gram, value_gram;      // [C + 1, C + 1], the values' may be undefined
+  Tensor key_metric, value_metric;  // R^T of these, as the kernel wants it
+
+  int64_t rows() const { return keys.size(0); }
+  int64_t channels() const { return keys.size(1); }
+  int64_t first_value() const { return channels() + 2; }
+  int64_t count() const {
+    return channels() + 2 + (values.defined() ? values.size(1) : 0) + (value_gram.defined() ? 1 : 0);
+  }
 };
 
-Tensor with_one(const Tensor& x) {
-  Tensor result = at::empty({x.size(0), x.size(1) + 1}, x.options());
-  result.slice(1, 0, x.size(1)).copy_(x);
-  result.select(1, x.size(1)).fill_(1);
-  return result;
+template <typename T>
+kernels::NormaliseTask<T> task_of(const Tensor& x, const Tensor& metric, int64_t out_row, int64_t begin,
+                                  int64_t end) {
+  return {x.data_ptr<T>() + begin * x.size(1),
+          end - begin,
+          x.size(1),
+          metric.data_ptr<T>(),
+          kLayerNormEpsilon,
+          out_row};
 }
 
-Lengths lengths(const Tensor& extended, const Tensor& root, Products products) {
-  Lengths result;
-  result.moved = fastweights::linear(extended, root, {}, products);
-  result.inverse = at::rsqrt(result.moved.square().sum(1, /*keepdim=*/true) + kLayerNormEpsilon);
-  return result;
+template <typename T>
+void make_rows(const Sources& s, T* out) {
+  const int64_t row = s.count(), values = s.values.defined() ? s.values.size(1) : 0;
+  parallel_for((s.rows() + kRows - 1) / kRows, 1, [&](int64_t first, int64_t last) {
+    const int64_t begin = first * kRows, end = std::min(last * kRows, s.rows());
+    T* to = out + begin * row;
+    kernels::normalise<T>(task_of<T>(s.keys, s.key_metric, row, begin, end), to);
+    for (int64_t n = begin; n < end; ++n) out[n * row + s.channels() + 1] = T{1};
+    if (s.value_gram.defined()) {
+      kernels::normalise<T>(task_of<T>(s.values, s.value_metric, row, begin, end), to + s.first_value());
+    } else if (values > 0) {
+      const T* from = s.values.data_ptr<T>();
+      for (int64_t n = begin; n < end; ++n)
+        std::copy_n(from + n * values, values, out + n * row + s.first_value());
+    }
+  });
 }
 
-// gradients of x and G from that of x~ r
-std::vector<Tensor> normalised_backward(const Tensor& x, const Tensor& root, const Tensor& grad,
-                                        Products products) {
-  const Tensor extended = with_one(x);
-  const Lengths length = lengths(extended, root, products);
-  const Tensor& r = length.inverse;
-  // r = (|R x~|^2 + eps)^(-1/2)
-  const Tensor grad_square = -0.5 * r * r * r * (grad * extended).sum(1, /*keepdim=*/true);  // [R, 1]
-  const Tensor weighted = grad_square * extended;
-  Tensor grad_gram;
-  if (products == Products::Fast) {
-    grad_gram = at::mm(weighted.t(), extended);
+struct SourceGradients {
+  Tensor keys, values;            // undefined: not wanted
+  Tensor key_grams, value_grams;  // [blocks, C + 1, row]
+};
+
+template <typename T>
+void rows_backward(const Sources& s, const T* grad, SourceGradients& to) {
+  const int64_t row = s.count(), values = s.values.defined() ? s.values.size(1) : 0;
+  const auto pointer = [](const Tensor& x, int64_t offset) {
+    return x.defined() ? x.data_ptr<T>() + offset : nullptr;
+  };
+  const auto gram_of = [](const Tensor& grams, int64_t block) {
+    return grams.data_ptr<T>() + block * grams.size(1) * grams.size(2);
+  };
+  parallel_for((s.rows() + kRows - 1) / kRows, 1, [&](int64_t first, int64_t last) {
+    for (int64_t block = first; block < last; ++block) {
+      const int64_t begin = block * kRows, end = std::min(begin + kRows, s.rows());
+      const T* from = grad + begin * row;
+      kernels::normalise_backward<T>(task_of<T>(s.keys, s.key_metric, row, begin, end), from,
+                                     pointer(to.keys, begin * s.channels()), gram_of(to.key_grams, block));
+      if (s.value_gram.defined()) {
+        kernels::normalise_backward<T>(task_of<T>(s.values, s.value_metric, row, begin, end),
+                                       from + s.first_value(), pointer(to.values, begin * values),
+                                       gram_of(to.value_grams, block));
+      } else if (to.values.defined()) {
+        for (int64_t n = begin; n < end; ++n)
+          std::copy_n(grad + n * row + s.first_value(), values, to.values.data_ptr<T>() + n * values);
+      }
+    }
+  });
+}
+
+Tensor summed_gram(const Tensor& blocks, int64_t channels) {
+  Tensor sum = blocks[0];
+  for (int64_t i = 1; i < blocks.size(0); ++i) sum.add_(blocks[i]);
+  return sum.slice(1, 0, channels + 1).contiguous();
+}
+
+// of keys, values, key_gram, value_gram
+std::vector<Tensor> features_backward(const Sources& s, const Tensor& given) {
+  const Tensor grad = given.contiguous();
+  const int64_t blocks = std::max<int64_t>(1, (s.rows() + kRows - 1) / kRows);
+  const auto like = [](const Tensor& x) {
+    return x.defined() && x.requires_grad() ? at::empty_like(x) : Tensor();
+  };
+  const auto grams = [&](const Tensor& metric) {
+    return metric.defined() ? at::zeros({blocks, metric.size(0), metric.size(1)}, metric.options())
+                            : Tensor();
+  };
+  SourceGradients to = {like(s.keys), like(s.values), grams(s.key_metric), grams(s.value_metric)};
+  if (grad.scalar_type() == at::kFloat) {
+    rows_backward<float>(s, grad.data_ptr<float>(), to);
   } else {
-    grad_gram =
-        fastweights::linear(weighted.t().contiguous(), extended.t().contiguous(), {}, Products::FixedOrder);
+    rows_backward<double>(s, grad.data_ptr<double>(), to);
   }
-  if (!x.requires_grad()) return {Tensor(), grad_gram};
-  Tensor grad_x = fastweights::linear(length.moved, root.t().contiguous(), {}, products);
-  grad_x.mul_(2 * grad_square).add_(grad * r);
-  return {grad_x.slice(1, 0, x.size(1)), grad_gram};
+  return {to.keys, to.values, summed_gram(to.key_grams, s.channels()),
+          s.value_gram.defined() ? summed_gram(to.value_grams, s.values.size(1)) : Tensor()};
 }
 
-// x~ r: [R, C + 1], with a backward pass that keeps x alone
-Tensor normalised(const Tensor& x, const Tensor& gram, Products products) {
-  const Tensor root = factor(gram);
+// R^T with rows filled up to whole vectors
+Tensor metric_of(const Tensor& gram) {
+  if (!gram.defined()) return {};
+  const auto bytes = static_cast<int64_t>(at::elementSize(gram.scalar_type()));
+  const int64_t size = gram.size(0), row = kernels::normalise_row(size - 1, bytes);
+  Tensor metric = at::zeros({size, row}, gram.options().requires_grad(false));
+  metric.slice(1, 0, size).copy_(factor(gram).t());
+  return metric;
+}
+
+// [R, F] with a backward pass that keeps the signal alone
+Tensor make_features(Sources s) {
   Tensor out;
   {
     const RecordGradients off(false);
-    out = with_one(x);
-    out.mul_(lengths(out, root, products).inverse);
+    s.key_metric = metric_of(s.key_gram);
+    s.value_metric = metric_of(s.value_gram);
+    out = at::empty({s.rows(), s.count()}, s.keys.options().requires_grad(false));
+    if (out.scalar_type() == at::kFloat) {
+      make_rows<float>(s, out.data_ptr<float>());
+    } else {
+      make_rows<double>(s, out.data_ptr<double>());
+    }
   }
-  return differentiable("features", {out}, {x, gram}, {x},
-                        [root, products](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-                          return normalised_backward(saved[0], root, grads[0].contiguous(), products);
+  const std::vector<Tensor> inputs = {s.keys, s.values, s.key_gram, s.value_gram};
+  return differentiable("features", {out}, inputs, {s.keys, s.values},
+                        [s](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) mutable {
+                          s.keys = saved[0];
+                          s.values = saved[1];
+                          return features_backward(s, grads[0]);
                         })[0];
 }
 
@@ -94,6 +180,7 @@ bool collapses(const FastWeightLayer& layer, const Wiring& wiring) {
   if (!layer.input || wiring.key_width != wiring.value_width) return false;
   const int64_t channels = layer.input->weight.size(1), hidden = layer.input->weight.size(0);
   const int64_t numbers = layer.programme.weight.size(0);
+  if (channels > kernels::kNormaliseChannels) return false;
   return (channels + 2) * numbers <= hidden * (channels + numbers);
 }
 
@@ -104,15 +191,12 @@ int64_t feature_count(const FastWeightLayer& layer) {
 }
 
 Tensor features(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x) {
-  const Products products = wiring.products;
-  const Tensor keys =
-      normalised(key_input(wiring.drive, x).contiguous(), gram(*layer.input, products), products);
-  const Tensor one = at::ones({keys.size(0), 1}, keys.options().requires_grad(false));
-  if (!layer.value) return at::cat({keys, one}, 1);
-  const Tensor& u = value_input(wiring.drive, x);
-  const Tensor values =
-      layer.value_norm ? normalised(u.contiguous(), gram(*layer.value, products), products) : u;
-  return at::cat({keys, one, values}, 1);
+  Sources sources;
+  sources.keys = key_input(wiring.drive, x).contiguous();
+  sources.key_gram = gram(*layer.input, wiring.products);
+  if (layer.value) sources.values = value_input(wiring.drive, x).contiguous();
+  if (layer.value_norm) sources.value_gram = gram(*layer.value, wiring.products);
+  return make_features(std::move(sources));
 }
 
 FeatureWeights feature_weights(const FastWeightLayer& layer, const Wiring& wiring) {

@@ -133,11 +133,14 @@ inline void load_rows(const ScanGroup& group, const T* base, int64_t row, int64_
     return;
   }
   for (int64_t i = 0; i < count * row; ++i) out[i] = Pack<T>{};
-  for (int64_t l = 0; l < group.count; ++l) {
+  for (int64_t l = 0; l < group.count;) {
     const ScanLane& lane = group.lanes[l];
+    typename Lanes<T>::Bits own = {};
+    for (const int64_t sample = lane.sample; l < group.count && group.lanes[l].sample == sample; ++l)
+      own[l] = -1;
     const int64_t there = lane.steps - first < count ? lane.steps - first : count;
     const T* from = base + (lane.first + first) * row;
-    for (int64_t i = 0; i < there * row; ++i) number<T>(out, i, l) = from[i];
+    for (int64_t i = 0; i < there * row; ++i) out[i] = own ? all<T>(from[i]) : out[i];
   }
 }
 
