@@ -1,6 +1,7 @@
 #include "nn/features.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "ops/scan/normalise.h"
 #include "tensor/autograd.h"
@@ -21,11 +22,31 @@ Tensor gram(const Linear& layer, Products products) {
   return fastweights::linear(columns, columns, {}, products) / static_cast<double>(layer.weight.size(0));
 }
 
-// R with R^T R = G; a column that depends on others does no harm
-Tensor factor(const Tensor& gram) {
-  const auto [values, vectors] = at::linalg_eigh(gram.detach().to(at::kDouble));
-  const Tensor root = at::sqrt(at::clamp_min(values, 0.0)).unsqueeze(1) * vectors.t();
-  return root.to(gram.scalar_type()).contiguous();
+// R^T with R^T R = B^T B / d, by Cholesky's method in float64; a column that depends on others does no harm
+Tensor metric_of(const Linear& layer) {
+  const Linear exact = {layer.weight.detach().to(at::kDouble), layer.bias.detach().to(at::kDouble)};
+  const Tensor square = gram(exact, Products::FixedOrder).contiguous();
+  const int64_t size = square.size(0);
+  const double* g = square.data_ptr<double>();
+  double largest = 0;
+  for (int64_t i = 0; i < size; ++i) largest = std::max(largest, g[i * size + i]);
+  // filled up to whole vectors, as the kernel wants it
+  const auto bytes = static_cast<int64_t>(at::elementSize(layer.weight.scalar_type()));
+  const int64_t row = kernels::normalise_row(size - 1, bytes);
+  Tensor metric = at::zeros({size, row}, at::kDouble);
+  double* r = metric.data_ptr<double>();  // r[i, j] = R[j, i]
+  for (int64_t j = 0; j < size; ++j) {
+    double left = g[j * size + j];
+    for (int64_t k = 0; k < j; ++k) left -= r[j * row + k] * r[j * row + k];
+    if (left <= 1e-14 * largest) continue;
+    r[j * row + j] = std::sqrt(left);
+    for (int64_t i = j + 1; i < size; ++i) {
+      double sum = g[j * size + i];
+      for (int64_t k = 0; k < j; ++k) sum -= r[j * row + k] * r[i * row + k];
+      r[i * row + j] = sum / r[j * row + j];
+    }
+  }
+  return metric.to(layer.weight.scalar_type());
 }
 
 // rows that one thread does at a time; the sum over them has the same order with any number of threads
@@ -133,23 +154,11 @@ std::vector<Tensor> features_backward(const Sources& s, const Tensor& given) {
           s.value_gram.defined() ? summed_gram(to.value_grams, s.values.size(1)) : Tensor()};
 }
 
-// R^T with rows filled up to whole vectors
-Tensor metric_of(const Tensor& gram) {
-  if (!gram.defined()) return {};
-  const auto bytes = static_cast<int64_t>(at::elementSize(gram.scalar_type()));
-  const int64_t size = gram.size(0), row = kernels::normalise_row(size - 1, bytes);
-  Tensor metric = at::zeros({size, row}, gram.options().requires_grad(false));
-  metric.slice(1, 0, size).copy_(factor(gram).t());
-  return metric;
-}
-
 // [R, F] with a backward pass that keeps the signal alone
 Tensor make_features(Sources s) {
   Tensor out;
   {
     const RecordGradients off(false);
-    s.key_metric = metric_of(s.key_gram);
-    s.value_metric = metric_of(s.value_gram);
     out = at::empty({s.rows(), s.count()}, s.keys.options().requires_grad(false));
     if (out.scalar_type() == at::kFloat) {
       make_rows<float>(s, out.data_ptr<float>());
@@ -194,8 +203,12 @@ Tensor features(const FastWeightLayer& layer, const Wiring& wiring, const Sample
   Sources sources;
   sources.keys = key_input(wiring.drive, x).contiguous();
   sources.key_gram = gram(*layer.input, wiring.products);
+  sources.key_metric = metric_of(*layer.input);
   if (layer.value) sources.values = value_input(wiring.drive, x).contiguous();
-  if (layer.value_norm) sources.value_gram = gram(*layer.value, wiring.products);
+  if (layer.value_norm) {
+    sources.value_gram = gram(*layer.value, wiring.products);
+    sources.value_metric = metric_of(*layer.value);
+  }
   return make_features(std::move(sources));
 }
 

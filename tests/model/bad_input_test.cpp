@@ -219,12 +219,10 @@ TEST(ModelBadInput, AStartThatIsNotFiniteIsTheOutcome) {
 }
 
 TEST(ModelBadInput, BackendsThatAreNotThere) {
-  for (const char* backend : {"cpu", "cuda"}) {
-    const std::string found = error_message<std::runtime_error>([&] {
-      small_model(with({{"backend", backend}}));
-    });
-    EXPECT_EQ(found.find(std::string("[model] backend ") + backend + " cannot be used: "), 0u);
-  }
+  const std::string found = error_message<std::runtime_error>([&] {
+    small_model(with({{"backend", "cuda"}}));
+  });
+  EXPECT_EQ(found.find("[model] backend cuda cannot be used: "), 0u);
   const ModelOutput output = small_model(with({{"backend", "reference"}})).forward({.series = some_series()});
   EXPECT_EQ(output.backend, "reference");
 }

@@ -312,7 +312,7 @@ TEST(ModelConfigCheck, ChoicesThatNothingWouldRead) {
       {{{"solver.rtol", "1e-3"}}, {}, adaptive},
       {{{"solver.atol", "1e-3"}}, {{"solver.method", "dopri5"}}, adaptive},
       {{{"solver.shortening", "1e-3"}}, {}, {{"solver.steps", "shared_grid"}, {"solver.edges", "shortened"}}},
-      {{{"solver.memory_limit", "1000"}}, {}, {{"solver.gradient", "checkpointed"}}},
+      {{{"solver.memory_limit", "1000"}}, adaptive, {{"solver.gradient", "checkpointed"}}},
       {{{"solver.memory_limit", "1000"}},
        {{"solver.gradient", "adjoint"}},
        {{"solver.gradient", "checkpointed"}}},
