@@ -9,8 +9,8 @@ namespace {
 
 // adaptive steps: two versions of torchdiffeq differ by up to 1e-11 on smooth problems and by 4e-9 where the
 // field reads a spline (golden/README.md)
-double tolerance_of(const PublishedModel& published) {
-  return published.model.config().solver.steps == StepRule::Adaptive ? 4e-9 : kRounding;
+double tolerance_of(const GoldenFile& file, const PublishedModel& published) {
+  return published.model.config().solver.steps == StepRule::Adaptive ? 4e-9 : file.target().rounding;
 }
 
 void compare_gradients(GoldenFile& file, const std::string& prefix, const PublishedModel& published,
@@ -18,7 +18,7 @@ void compare_gradients(GoldenFile& file, const std::string& prefix, const Publis
   std::set<std::string> none;
   for (const auto& name : file.json("params_without_gradient")) none.insert(name.get<std::string>());
   for (const auto& [name, grad] : published_gradients(published, loss)) {
-    if (!none.contains(name)) file.compare(prefix + "." + name, grad, tolerance_of(published));
+    if (!none.contains(name)) file.compare(prefix + "." + name, grad, tolerance_of(file, published));
   }
 }
 
@@ -30,7 +30,9 @@ struct Run {
 
 // which gradients the file has, and how we make them
 std::vector<Run> runs_of(const GoldenFile& file) {
-  std::vector<Run> runs = {{"grad_adjoint", Gradient::Adjoint}};
+  // kernels have no adjoint
+  std::vector<Run> runs;
+  if (file.target().backend == Backend::Reference) runs.push_back({"grad_adjoint", Gradient::Adjoint});
   const bool adaptive = !file.names("grad_direct_detached.").empty();
   const bool joint_search =
       adaptive || (file.has_text("solver_kwargs") && file.json("solver_kwargs").contains("rtol"));
@@ -48,7 +50,7 @@ std::vector<Run> runs_of(const GoldenFile& file) {
 // logits, loss and gradients, in every mode
 void compare_runs(GoldenFile& file, PublishedModel& published, const std::vector<std::string>& weights) {
   const SolverConfig given = published.model.config().solver;
-  const double tolerance = tolerance_of(published);
+  const double tolerance = tolerance_of(file, published);
   for (const Run& run : runs_of(file)) {
     SolverConfig solver = given;
     solver.gradient = run.gradient;
@@ -56,6 +58,8 @@ void compare_runs(GoldenFile& file, PublishedModel& published, const std::vector
     published.model.set_solver(solver);
     const ModelOutput output = published.model.forward(published.input);
     if (!output.status) return file.fail(run.prefix + ": " + output.status.message());
+    if (output.backend.rfind(file.target().name, 0) != 0)
+      return file.fail("backend " + output.backend + " ran instead of " + file.target().name);
     const Tensor logits = published_logits(output, file.tensor("out.logits"));
     file.compare("out.logits", logits.detach(), tolerance);
     for (size_t l = 0; l < weights.size(); ++l) {
@@ -78,8 +82,8 @@ void compare_trajectory(GoldenFile& file, const PublishedModel& published, const
   const Tensor expected = file.tensor("ode.z_t");  // [T, B, S]
   const int64_t outputs = expected.size(0), samples = expected.size(1);
   const Tensor w = at::stack(output.w, 1).reshape({samples, outputs, -1}).transpose(0, 1);
-  file.compare("ode.z_t", w.contiguous(), tolerance_of(published));
-  file.compare("ode.z0", w[0].contiguous(), tolerance_of(published));
+  file.compare("ode.z_t", w.contiguous(), tolerance_of(file, published));
+  file.compare("ode.z0", w[0].contiguous(), tolerance_of(file, published));
 }
 
 }  // namespace
@@ -133,6 +137,7 @@ ModelConfig eigenworms_config(GoldenFile& file) {
       throw std::runtime_error("not understood: solver option " + key);
     }
   }
+  config.backend = file.target().backend;
   return config;
 }
 
@@ -163,7 +168,8 @@ void compare_trace(GoldenFile& file, const PublishedModel& published) {
 void check_fwp_eigenworms(GoldenFile& file) {
   if (!file.has("in.controls")) return check_single_precision_trace(file);
   const Tensor controls = file.tensor("in.controls");  // [B, L, C]
-  PublishedModel published = {FastWeightProgrammer(eigenworms_config(file), {.type = at::kDouble}), {}, {}};
+  PublishedModel published = {
+      FastWeightProgrammer(eigenworms_config(file), {.type = file.target().type}), {}, {}};
   const ModelConfig& config = published.model.config();
   published.names = published::load_parameters(published.model, file_parameters(file));
   published.input.series = shared_times(at::arange(controls.size(1), at::kDouble), controls);
@@ -185,7 +191,7 @@ void check_fwp_eigenworms(GoldenFile& file) {
     for (int64_t l = 1; l <= config.layers; ++l) weights.push_back("out.W_T_layer" + std::to_string(l));
   }
   compare_runs(file, published, weights);
-  compare_trace(file, published);
+  if (file.target().backend == Backend::Reference) compare_trace(file, published);
   // the solver runs from 0 to one more than there are windows
   file.compare("ode.t", at::tensor({0.0, static_cast<double>(count + 1)}, at::kDouble), kRounding);
   const RecordGradients off(false);
@@ -195,8 +201,8 @@ void check_fwp_eigenworms(GoldenFile& file) {
   input.output_times = {at::zeros({samples}, at::kDouble), at::arange(samples + 1, at::kLong)};
   const ModelOutput begin = published.model.forward(input);
   const auto flat = [&](const ModelOutput& output) { return at::stack(output.w, 1).reshape({samples, -1}); };
-  file.compare("ode.z0", flat(begin), kRounding);
-  file.compare("ode.z_t", at::stack({flat(begin), flat(end)}, 0), kRounding);
+  file.compare("ode.z0", flat(begin), file.target().rounding);
+  file.compare("ode.z_t", at::stack({flat(begin), flat(end)}, 0), file.target().rounding);
 }
 
 }  // namespace fastweights::golden

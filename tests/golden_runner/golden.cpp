@@ -6,7 +6,8 @@
 
 namespace fastweights::golden {
 
-GoldenFile::GoldenFile(const std::string& path) : contents_(load_safetensors(path)) {}
+GoldenFile::GoldenFile(const std::string& path, const Target& target)
+    : contents_(load_safetensors(path)), target_(target) {}
 
 Tensor GoldenFile::tensor(const std::string& name) {
   const auto found = contents_.tensors.find(name);
@@ -53,7 +54,8 @@ void GoldenFile::compare_value(const std::string& what, const Tensor& got, const
   if (expected.numel() == 0) return;
   // relative to the largest number of the tensor; a tensor of zeros is compared absolutely
   const double largest = expected.abs().max().item<double>();
-  const double error = (got.detach() - expected).abs().max().item<double>() / (largest > 0 ? largest : 1);
+  const double error = (got.detach().to(expected.scalar_type()) - expected).abs().max().item<double>() /
+                       (largest > 0 ? largest : 1);
   if (tolerance > 0 && error / tolerance > closest_.relation)
     closest_ = {what, error, tolerance, error / tolerance};
   if (error <= tolerance) return;

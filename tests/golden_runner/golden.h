@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "fastweights/backend.h"
 #include "fastweights/safetensors.h"
 #include "fastweights/tensor.h"
 
@@ -12,11 +13,21 @@
 
 namespace fastweights::golden {
 
+/// Who computes what is compared, and in which numbers.
+struct Target {
+  const char* name = "reference";
+  Backend backend = Backend::Reference;
+  at::ScalarType type = at::kDouble;
+  double rounding = 1e-10;  ///< allowed, relative to the largest number of a tensor
+};
+
 /// Reads tensors and metadata and remembers what was asked for: a file with anything left over was not
 /// understood.
 class GoldenFile {
  public:
-  explicit GoldenFile(const std::string& path);
+  explicit GoldenFile(const std::string& path, const Target& target = {});
+
+  const Target& target() const { return target_; }
 
   bool has(const std::string& name) const { return contents_.tensors.contains(name); }
   bool has_text(const std::string& key) const { return contents_.metadata.contains(key); }
@@ -46,6 +57,7 @@ class GoldenFile {
 
  private:
   NamedTensors contents_;
+  Target target_;
   std::set<std::string> used_;
   double worst_ = 1;
   Closest closest_;

@@ -57,6 +57,7 @@ ModelConfig spline_config(GoldenFile& file) {
     config.static_hidden_size = file.tensor("param.model.linear1.weight").size(0);
   }
   read_solver(file, config.solver);
+  config.backend = file.target().backend;
   return config;
 }
 
@@ -80,7 +81,7 @@ void compare_coefficients(GoldenFile& file) {
 }
 
 PublishedModel spline_model(GoldenFile& file) {
-  PublishedModel result = {FastWeightProgrammer(spline_config(file), {.type = at::kDouble}), {}, {}};
+  PublishedModel result = {FastWeightProgrammer(spline_config(file), {.type = file.target().type}), {}, {}};
   result.names = published::load_parameters(result.model, file_parameters(file));
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
   result.input.series = shared_times(times, data);
