@@ -50,16 +50,18 @@ std::string instruction_set_in_use() {
 std::string version() { return FASTWEIGHTS_VERSION; }
 
 Environment environment() {
-  return {.version = version(),
-          .compiler = FASTWEIGHTS_COMPILER,
-          .libtorch = libtorch_version(),
-          .blas = blas_library(),
-          .threads = thread_count(),
-          .cores = static_cast<int>(std::thread::hardware_concurrency()),
-          .processor = processor_name(),
-          .instruction_set = instruction_set_in_use(),
-          .backends = {{"reference", true, "compositions of LibTorch operations, float32 and float64"},
-                       cuda_backend()}};
+  return {
+      .version = version(),
+      .compiler = FASTWEIGHTS_COMPILER,
+      .libtorch = libtorch_version(),
+      .blas = blas_library(),
+      .threads = thread_count(),
+      .cores = static_cast<int>(std::thread::hardware_concurrency()),
+      .processor = processor_name(),
+      .instruction_set = instruction_set_in_use(),
+      .backends = {{"reference", true, "compositions of LibTorch operations, float32 and float64"},
+                   {"cpu", true, "fused kernels for " + instruction_set_in_use() + ", float32 and float64"},
+                   cuda_backend()}};
 }
 
 void set_threads(int threads) {

@@ -32,7 +32,8 @@ std::vector<Tensor> mode_gradients(const FastWeightProgrammer& model, const Mode
   solver.gradient = mode;
   // only the exact gradient can go through the choice of the first step
   if (mode != Gradient::Exact) solver.first_step_gradient = FirstStepGradient::None;
-  if (mode != Gradient::Checkpointed) solver.memory_limit = 0;
+  if (mode == Gradient::Adjoint || (mode == Gradient::Exact && solver.steps == StepRule::Adaptive))
+    solver.memory_limit = 0;
   copy.set_solver(solver);
   const RecordGradients on(true);
   const Tensor value = forward_loss(copy, input, loss);

@@ -1,0 +1,222 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "fastweights/environment.h"
+#include "model/cases.h"
+#include "support/support.h"
+#include "tensor/autograd.h"
+
+/// The fused engine behind a model against the definition, and what it promises.
+
+namespace fastweights::testing {
+namespace {
+
+constexpr uint64_t kSeeds = 60;
+
+bool is_cpu(const std::string& backend) { return backend.rfind("cpu-", 0) == 0; }
+
+FastWeightProgrammer model_with(ModelConfig config, Backend backend, at::ScalarType type = at::kDouble) {
+  config.backend = backend;
+  return FastWeightProgrammer(config, {.seed = 3, .type = type});
+}
+
+std::vector<Tensor> everything(const Passes& passes) {
+  std::vector<Tensor> all = passes.parameters;
+  for (const auto& sample : passes.samples) all.insert(all.end(), sample.begin(), sample.end());
+  return all;
+}
+
+// relative to the largest number of all gradients or outputs: a gradient that is a sum of cancelling parts is
+// no better than they are
+double largest_error(const std::vector<Tensor>& got, const std::vector<Tensor>& expected) {
+  EXPECT_EQ(got.size(), expected.size());
+  const double scale = flat(expected).abs().max().item<double>();
+  return (flat(got).to(at::kDouble) - flat(expected)).abs().max().item<double>() / scale;
+}
+
+// a random model that the engine can do: equal widths, few stages, steps that are known before
+ModelConfig engine_config(uint64_t seed) {
+  static const std::vector<std::string> kMethods = {"rk4",   "midpoint",    "heun3", "euler",
+                                                    "bosh3", "rk4_classic", "heun2"};
+  ModelConfig config;
+  for (uint64_t other = seed;; other += 1000) {
+    config = random_config(other);
+    if (config.drive != Drive::TensorMap) break;
+  }
+  config.key_width = config.value_width = 0;
+  config.hidden_size = config.heads * static_cast<int64_t>(1 + seed % 6);
+  const bool fixed = config.solver.steps == StepRule::Fixed;
+  config.solver = {.method = kMethods[seed % kMethods.size()],
+                   .steps = fixed ? StepRule::Fixed : StepRule::Observations,
+                   .step_size = fixed ? config.solver.step_size : 0};
+  check_config(config);
+  return config;
+}
+
+TEST(Engine, GivesTheDefinitionsNumbersAndGradients) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const ModelConfig config = engine_config(seed);
+    const std::vector<Sample> samples = random_samples(config, 5, seed);
+    const Passes expected = run_passes(model_with(config, Backend::Reference), samples);
+    const Passes got = run_passes(model_with(config, Backend::Cpu), samples);
+    EXPECT_EQ(expected.output.backend, "reference");
+    EXPECT_TRUE(is_cpu(got.output.backend)) << got.output.backend;
+    // float64 over a few steps
+    EXPECT_LT(largest_error(everything(got), everything(expected)), 1e-11)
+        << "seed " << seed << to_json(config);
+    EXPECT_EQ(got.output.steps, expected.output.steps);
+  }
+}
+
+TEST(Engine, DeterministicModeGivesTheSameBitsAloneAndInAnyBatch) {
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    ModelConfig config = engine_config(seed);
+    config.deterministic = true;
+    if (config.query == QueryTime::LastOfBatch) continue;
+    const at::ScalarType type = seed % 2 ? at::kFloat : at::kDouble;
+    const FastWeightProgrammer model = model_with(config, Backend::Cpu, type);
+    const std::vector<Sample> samples = random_samples(config, 5, seed);
+    const PerSample together = run_passes(model, samples).samples;
+    const PerSample backwards = run_passes(model, chosen(samples, {4, 3, 2, 1, 0})).samples;
+    for (int64_t b = 0; b < 5; ++b) {
+      // the first sample has outputs, which a loss needs
+      const size_t place = b == 0 ? 0 : 1;
+      const std::vector<int64_t> which = b == 0 ? std::vector<int64_t>{0} : std::vector<int64_t>{0, b};
+      const PerSample alone = run_passes(model, chosen(samples, which)).samples;
+      for (size_t i = 0; i < together[b].size(); ++i) {
+        EXPECT_TRUE(same_bits(together[b][i], alone[place][i])) << "seed " << seed << " sample " << b;
+        EXPECT_TRUE(same_bits(together[b][i], backwards[4 - b][i])) << "seed " << seed << " sample " << b;
+      }
+    }
+  }
+}
+
+TEST(Engine, BlocksOfTimeChangeNothing) {
+  int64_t cut = 0;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    ModelConfig config = engine_config(seed);
+    config.solver.max_step = config.solver.steps == StepRule::Observations ? 0.02 : 0;
+    const std::vector<Sample> samples = random_samples(config, 3, seed);
+    const Passes whole = run_passes(model_with(config, Backend::Cpu), samples);
+    config.solver.memory_limit = 1;
+    const Passes blocks = run_passes(model_with(config, Backend::Cpu), samples);
+    EXPECT_EQ(whole.output.plan.blocks, 1);
+    if (blocks.output.plan.blocks > 1) ++cut;
+    EXPECT_LT(largest_error(everything(blocks), everything(whole)), 1e-12) << "seed " << seed;
+  }
+  EXPECT_GT(cut, 20);
+}
+
+TEST(Engine, SaysWhyItCannotAndLeavesItToTheDefinition) {
+  struct Case {
+    std::vector<std::pair<std::string, std::string>> settings;
+    std::string reason;
+  };
+  const std::vector<Case> cases = {
+      {{{"drive", "tensor_map"}, {"initial", "zero"}}, "a tensor map has no rule"},
+      {{{"key_width", "3"}}, "values are 8 wide and keys 3"},
+      {{{"hidden_size", "130"}, {"heads", "2"}}, "heads are 65 wide, more than 64"},
+      {{{"solver.method", "dopri5"}}, "method dopri5 has 7 stages, more than 4"},
+      {{{"solver.method", "dopri5"}, {"solver.steps", "adaptive"}}, "adaptive steps depend on W"},
+      {{{"solver.method", "explicit_adams"}, {"solver.steps", "shared_grid"}},
+       "method explicit_adams is not a Runge-Kutta method"},
+      {{{"solver.gradient", "adjoint"}}, "the adjoint solves another equation backwards"}};
+  const ModelInput input = {.series = shared_times(at::arange(4, at::kDouble), random({2, 4, 1}, 1))};
+  for (const Case& c : cases) {
+    ModelConfig config;
+    for (const auto& [key, value] : c.settings) config = with_setting(config, key, value);
+    EXPECT_EQ(error_message([&] { model_with(config, Backend::Cpu).forward(input); }),
+              "[model] backend cpu cannot be used: " + c.reason);
+    EXPECT_EQ(model_with(config, Backend::Auto).forward(input).backend, "reference") << c.reason;
+    EXPECT_FALSE(c.reason.find("adjoint") == std::string::npos &&
+                 model_with(config, Backend::Auto).plan(input).has_value());
+  }
+  const auto observed = [&] {
+    model_with({}, Backend::Cpu).forward(input, {.observe = [](const Time&, const Samples&) {}});
+  };
+  EXPECT_EQ(error_message(observed),
+            "[model] backend cpu cannot be used: somebody wants to observe every evaluation");
+}
+
+TEST(Engine, AutoTakesItAndSaysSo) {
+  const ModelInput input = {.series = shared_times(at::arange(4, at::kDouble), random({2, 4, 1}, 1))};
+  const ModelOutput output = model_with({}, Backend::Auto).forward(input);
+  EXPECT_EQ(output.backend, "cpu-" + environment().instruction_set);
+  EXPECT_EQ(output.plan.blocks, 1);
+  EXPECT_EQ(output.plan.steps, 3);
+  EXPECT_EQ(model_with({}, Backend::Auto).plan(input)->steps, 3);
+}
+
+TEST(Engine, PlanNamesBlocksAndBytes) {
+  const MemoryPlan whole = {
+      .steps = 100, .blocks = 1, .block_steps = 100, .checkpoint = 64, .bytes = 3 << 20};
+  EXPECT_EQ(whole.message(),
+            "100 steps in one block, a state kept every 64 steps, about 3 MB beyond the data");
+  const MemoryPlan cut = {.steps = 1000, .blocks = 4, .block_steps = 256, .checkpoint = 64, .bytes = 3 << 20};
+  EXPECT_EQ(cut.message(),
+            "1000 steps in 4 blocks of 256, a state kept every 64 steps, about 3 MB beyond the data");
+}
+
+// a rule that is linear in W under a constant signal: rk4 with ever smaller steps goes there
+TEST(Engine, ExactFlowIsTheLimitOfSmallSteps) {
+  struct Setting {
+    ControlKind control;
+    Drive drive;
+  };
+  for (const Setting& setting : {Setting{ControlKind::Hold, Drive::X},
+                                 {ControlKind::LogSignature, Drive::X},
+                                 {ControlKind::Linear, Drive::Derivative}}) {
+    for (const char* rule : {"hebb", "oja", "delta_pre"}) {
+      ModelConfig config = {.channels = 2, .outputs = 2, .rule = rule, .drive = setting.drive};
+      config.control.kind = setting.control;
+      config.hidden_size = 6;
+      config.heads = 2;
+      const std::vector<Sample> samples = random_samples(config, 3, 5);
+      config.solver.method = kExactFlow;
+      const Passes exact = run_passes(model_with(config, Backend::Cpu), samples);
+      const Passes definition = run_passes(model_with(config, Backend::Reference), samples);
+      EXPECT_EQ(definition.output.backend, "reference");
+      EXPECT_LT(largest_error(everything(exact), everything(definition)), 1e-11) << rule;
+      config.solver.method = "rk4";
+      config.solver.max_step = 0.01;
+      const Passes fine = run_passes(model_with(config, Backend::Reference), samples);
+      // rk4's error at a hundredth of a gap
+      EXPECT_LT(largest_error(everything(exact), everything(fine)), 1e-9) << rule;
+    }
+  }
+}
+
+TEST(Engine, ExactFlowRefusesWhatIsNotLinearOrNotConstant) {
+  ModelConfig config;
+  config.solver.method = kExactFlow;
+  config.control.kind = ControlKind::Hold;
+  EXPECT_NO_THROW(check_config(config));
+  const auto refused = [&](const std::string& key, const std::string& value) {
+    return error_message([&] { check_config(with_setting(config, key, value)); });
+  };
+  EXPECT_EQ(refused("rule", "delta_post"),
+            "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
+  EXPECT_EQ(refused("control.kind", "natural_cubic").find("[config] solver.method exact_flow needs a signal"),
+            0u);
+  EXPECT_EQ(refused("control.kind", "linear").find("[config] solver.method exact_flow needs a signal"), 0u);
+  EXPECT_EQ(refused("layers", "2").find("[config] solver.method exact_flow needs layers 1"), 0u);
+  EXPECT_EQ(refused("solver.edges", "as_is").find("[config] solver.method exact_flow needs solver.steps"),
+            0u);
+  EXPECT_EQ(refused("solver.gradient", "adjoint"),
+            "[config] solver.method exact_flow has an exact gradient and no adjoint");
+}
+
+TEST(Engine, AnInputOfZeroLengthMovesNothing) {
+  ModelInput input = {.series = shared_times(at::arange(4, at::kDouble), random({2, 4, 1}, 1))};
+  input.output_times = {at::zeros({2}, at::kDouble), at::arange(3, at::kLong)};
+  const FastWeightProgrammer model = model_with({}, Backend::Cpu);
+  const ModelOutput output = model.forward(input);
+  EXPECT_TRUE(at::isfinite(output.outputs).all().item<bool>());
+  const std::vector<Tensor> grads =
+      vector_jacobian({output.outputs.sum()}, model.parameter_tensors(), {at::ones({}, at::kDouble)});
+  for (const Tensor& grad : grads) EXPECT_TRUE(at::isfinite(grad).all().item<bool>());
+}
+
+}  // namespace
+}  // namespace fastweights::testing
