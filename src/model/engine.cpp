@@ -111,13 +111,13 @@ std::string engine_refusal(const ModelParts& parts, const ForwardOptions& option
 }
 
 EngineRun run_engine(std::shared_ptr<const ModelParts> parts, const Signal& signal, const Masks& masks,
-                     const Tensor& w0, const Schedule& schedule) {
+                     const Tensor& w0, const Schedule& schedule, Backend backend) {
   const int64_t samples = w0.size(0);
   const Tableau tableau = std::get<Tableau>(method(parts->config.solver.method));
   const Plan plan = fixed_plan(schedule.ts, w0, {.method = tableau, .steps = schedule.steps});
   const std::vector<Place> places = output_places(plan, samples);
   BlockTask task = {.parts = parts, .signal = signal, .masks = masks};
-  task.scan = {.rule = parts->wiring.rule, .method = tableau};
+  task.scan = {.rule = parts->wiring.rule, .method = tableau, .backend = backend};
   task.rows = step_rows(plan, tableau, samples);
   task.shared = shared_rows(*parts, signal, plan);
   task.wanted = wanted_steps(places, schedule, samples);
@@ -129,7 +129,7 @@ EngineRun run_engine(std::shared_ptr<const ModelParts> parts, const Signal& sign
   run.steps = static_cast<int64_t>(plan.steps.size());
   run.evaluations = run.steps * tableau.stages();
   run.status = check_finite(run.w, schedule);
-  run.backend = cpu_backend();
+  run.backend = backend == Backend::Reference ? "reference" : cpu_backend();
   return run;
 }
 

@@ -30,7 +30,9 @@ struct EngineRun {
   std::string backend;
 };
 
+/// With Backend::Reference the recurrence and the slow net are compositions of LibTorch operations, in the
+/// same blocks: what the fused ones are measured against.
 EngineRun run_engine(std::shared_ptr<const ModelParts> parts, const Signal& signal, const Masks& masks,
-                     const Tensor& w0, const Schedule& schedule);
+                     const Tensor& w0, const Schedule& schedule, Backend backend = Backend::Auto);
 
 }  // namespace fastweights
