@@ -24,6 +24,7 @@ struct Settings {
   int repeat = 5;
   int threads = 0;
   int64_t memory_limit = 0;
+  int64_t definition_steps = 0;
   bool json = false, sweep = false, tiny = false;
 };
 
@@ -106,7 +107,7 @@ Json measure(const ScanShape& shape, What what, const Settings& settings) {
   return line;
 }
 
-// training steps alone; per_unit is the cost of one window, sample or head
+// training steps alone, and what a single window, sample or head costs
 Json measure_point(const ScanShape& shape, const char* varied, int64_t number, const Settings& settings) {
   ScanRun model(Way::Model, shape.config, make_batch(shape));
   const double peak = peak_mb_of([&] { milliseconds(model, What::Step); });
@@ -156,15 +157,13 @@ void print_head(const Settings& settings) {
 
 // one of length, batch and heads grows, the others stay
 void sweep(const ScanShape& shape, const Settings& settings) {
-  const int64_t divisor = settings.tiny ? 100 : 1;
-  const int64_t steps = std::min<int64_t>(562, shape.longest_steps());
-  const ScanShape base = with_steps(shape, steps);
-  for (const int64_t length : {281, 562, 1124, 2248}) {
-    const int64_t windows = length / divisor;
-    print(measure_point(with_steps(shape, windows), "length", windows, settings), settings);
+  const ScanShape base = with_steps(shape, 562);
+  for (const int64_t steps : {281, 562, 1124, 2248}) {
+    const ScanShape part = with_steps(shape, steps);
+    print(measure_point(part, "length", part.longest_steps(), settings), settings);
   }
-  for (const int64_t batch : {23, 45, 90, 181}) {
-    const ScanShape part = with_samples(base, batch);
+  for (const int64_t samples : {23, 45, 90, 181}) {
+    const ScanShape part = with_samples(base, samples);
     print(measure_point(part, "batch", part.samples(), settings), settings);
   }
   for (const int64_t heads : {4, 8, 16, 32})
@@ -180,7 +179,9 @@ std::vector<ScanShape> chosen_shapes(const Settings& settings) {
                        : names.empty() || std::find(names.begin(), names.end(), shape.name) != names.end();
     if (!wanted) continue;
     shape.config.solver.memory_limit = settings.memory_limit;
-    result.push_back(settings.tiny ? tiny(shape) : shape);
+    if (settings.tiny) shape = tiny(shape);
+    if (settings.definition_steps > 0) shape.definition_steps = settings.definition_steps;
+    result.push_back(std::move(shape));
   }
   return result;
 }
@@ -226,8 +227,15 @@ int main_program(int argc, char** argv) {
   program.add_option("--memory-limit", settings.memory_limit, "solver.memory_limit in bytes; 0 chooses")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  program.add_flag("--sweep", settings.sweep,
-                   "instead: training steps of E's model over length, batch and number of heads");
+  program
+      .add_option("--definition-steps", settings.definition_steps,
+                  "time the definition on so many steps and scale linearly; 0: as many as its memory allows")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  program
+      .add_flag("--sweep", settings.sweep,
+                "instead: training steps of E's model over length, batch and number of heads")
+      ->excludes("--shape");
   program.add_flag("--tiny", settings.tiny, "a few short series of each shape, to see that everything works");
   CLI11_PARSE(program, argc, argv);
   return run(settings);

@@ -67,7 +67,7 @@ std::vector<ScanShape> all_shapes() {
   const int64_t worm_points = 4496 * worms.control.window_increments + 1;
   // the recorded definition holds gigabytes for a hundred steps of 1,024 series: where it is long it is timed
   // on its first steps, all of which cost the same
-  return {gated({"E", worms, equal_lengths(181, worm_points), 32}), speech("S", "delta_cde", 32),
+  return {gated({"E", worms, equal_lengths(181, worm_points), 64}), speech("S", "delta_cde", 16),
           gated({"P", sepsis, spread_lengths(1024), 0}), speech("S-hebb", "hebb_cde", 32),
           speech("S-oja", "oja_cde", 32)};
 }

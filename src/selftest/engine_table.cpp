@@ -73,7 +73,7 @@ EngineCase combined(const Combination& row) {
   return {name, c, {.lengths = kLengths, .outputs = CaseOutputs::Between, .missing = 0.25}};
 }
 
-// one more choice each, beside those above
+// one more choice each, beside those above; a slow net with fewer units than channels does not collapse
 struct Special {
   const char* name;
   const char* rule;
@@ -83,21 +83,21 @@ struct Special {
 };
 
 const std::vector<Special> kSpecials = {
-    {"two layers that read W", "delta_pre", Drive::X, 4, [](ModelConfig& c) { c.layers = 2; }},
-    {"two layers that read W and W'", "oja", Drive::DerivativeKeys, 5, [](ModelConfig& c) { c.layers = 2; }},
-    {"two layers that read dW/dt", "delta_post", Drive::X, 8,
+    {"two layers on W", "delta_pre", Drive::X, 4, [](ModelConfig& c) { c.layers = 2; }},
+    {"two layers on W and dW/dt", "oja", Drive::DerivativeKeys, 5, [](ModelConfig& c) { c.layers = 2; }},
+    {"two layers on dW/dt", "delta_post", Drive::X, 8,
      [](ModelConfig& c) {
        c.layers = 2;
        c.layer_input = LayerInput::Update;
      }},
-    {"three layers around fast weights, read transposed", "oja_softmax", Drive::X, 3,
+    {"three layers, W^T q, residual", "oja_softmax", Drive::X, 3,
      [](ModelConfig& c) {
        c.layers = 3;
        c.residual = true;
        c.read = Read::Transposed;
      }},
     {"a norm on values", "delta_post", Drive::Derivative, 8, [](ModelConfig& c) { c.value_norm = true; }},
-    {"read transposed, raw rates and values", "hebb", Drive::DerivativeValues, 4,
+    {"W^T q, raw rates and values", "hebb", Drive::DerivativeValues, 4,
      [](ModelConfig& c) {
        c.read = Read::Transposed;
        c.learning_rate = LearningRate::Raw;
@@ -112,9 +112,8 @@ const std::vector<Special> kSpecials = {
        c.value_dropout = 0.5;
        c.layers = 2;
      }},
-    {"more channels than the slow net has units", "delta_post", Drive::X, 3,
-     [](ModelConfig& c) { c.channels = 17; }},
-    {"W(t0) of static features, steps of 0.4", "delta_pre", Drive::DerivativeKeys, 20,
+    {"17 channels into 9 units", "delta_post", Drive::X, 3, [](ModelConfig& c) { c.channels = 17; }},
+    {"static features, steps of 0.4", "delta_pre", Drive::DerivativeKeys, 20,
      [](ModelConfig& c) {
        c.initial = InitialWeights::StaticFeatures;
        c.static_features = 2;
@@ -122,10 +121,22 @@ const std::vector<Special> kSpecials = {
        c.solver.steps = StepRule::Fixed;
        c.solver.step_size = 0.4;
      }},
-    {"W(t0) of zeros, intervals cut", "oja", Drive::X, 16,
+    {"W(t0) = 0, intervals cut", "oja", Drive::X, 16,
      [](ModelConfig& c) {
        c.initial = InitialWeights::Zero;
        c.solver.max_step = 0.6;
+     }},
+    // less than any block needs, so that there are as many as there can be
+    {"many blocks of time", "delta_post", Drive::DerivativeKeys, 8,
+     [](ModelConfig& c) {
+       c.solver.gradient = Gradient::Checkpointed;
+       c.solver.memory_limit = 1;
+     }},
+    {"many blocks of time, two layers", "delta_pre", Drive::X, 4,
+     [](ModelConfig& c) {
+       c.layers = 2;
+       c.solver.gradient = Gradient::Checkpointed;
+       c.solver.memory_limit = 1;
      }},
 };
 
