@@ -112,7 +112,18 @@ const std::vector<Special> kSpecials = {
        c.value_dropout = 0.5;
        c.layers = 2;
      }},
+    // a slow net with so many channels for its units does not collapse
     {"17 channels into 9 units", "delta_post", Drive::X, 3, [](ModelConfig& c) { c.channels = 17; }},
+    {"33 channels into 9 units, linear", "delta_pre", Drive::DerivativeKeys, 3,
+     [](ModelConfig& c) {
+       c.channels = 33;
+       c.control.kind = ControlKind::Linear;
+     }},
+    {"33 channels into 9 units, linear", "oja", Drive::DerivativeValues, 3,
+     [](ModelConfig& c) {
+       c.channels = 33;
+       c.control.kind = ControlKind::Linear;
+     }},
     {"static features, steps of 0.4", "delta_pre", Drive::DerivativeKeys, 20,
      [](ModelConfig& c) {
        c.initial = InitialWeights::StaticFeatures;

@@ -8,6 +8,8 @@
 #include "fastweights/model.h"
 #include "kernels/instruction_set.h"
 #include "model/config_names.h"
+#include "model/parts.h"
+#include "nn/features.h"
 
 namespace fastweights {
 namespace {
@@ -54,6 +56,19 @@ TEST(EngineCases, AnEngineThatCannotIsAnErrorAndNoPass) {
   config.key_width = 2;
   config.value_width = 3;
   EXPECT_THROW(engine_errors(config, kBatch, {at::kDouble}), std::invalid_argument);
+}
+
+TEST(EngineCases, MeetSlowNetsThatCollapseAndOthers) {
+  std::set<std::pair<Drive, bool>> found;
+  for (const EngineCase& c : engine_cases()) {
+    if (c.config.layers > 1) continue;
+    const ModelParts parts = make_parts(c.config, {});
+    found.insert({c.config.drive, nn::collapses(parts.layers[0], parts.wiring)});
+  }
+  for (const Drive drive : {Drive::X, Drive::DerivativeKeys, Drive::DerivativeValues}) {
+    EXPECT_TRUE(found.contains({drive, true})) << name_of(drive);
+    EXPECT_TRUE(found.contains({drive, false})) << name_of(drive);
+  }
 }
 
 TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
