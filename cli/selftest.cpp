@@ -8,7 +8,7 @@ namespace fastweights::cli {
 namespace {
 
 void print_case(const SelftestResult& result) {
-  std::printf("%-6s %-68s error %8.1e  allowed %7.0e\n", result.passed() ? "ok" : "FAILED",
+  std::printf("%-6s %-86s error %8.1e  allowed %7.0e\n", result.passed() ? "ok" : "FAILED",
               result.name.c_str(), result.error, result.tolerance);
   if (!result.passed()) std::printf("       allowed because: %s\n", result.reason.c_str());
   std::fflush(stdout);

@@ -57,6 +57,8 @@ add_library(fastweights
   src/ops/scan/reference.cpp
   src/ops/scan/scan.cpp
   src/selftest/definitions.cpp
+  src/selftest/engine_cases.cpp
+  src/selftest/engine_table.cpp
   src/selftest/selftest.cpp
   src/solve/adaptive.cpp
   src/solve/adjoint.cpp

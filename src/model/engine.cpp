@@ -156,6 +156,9 @@ EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signa
   task.scan.backend = backend;
   EngineRun result;
   result.plan = plan_memory(task, recording_gradients() ? Recording::Yes : Recording::No);
+  // the composition is recorded as a whole
+  if (backend == Backend::Reference)
+    result.plan = {.steps = task.rows.longest, .block_steps = std::max<int64_t>(task.rows.longest, 1)};
   task.block_steps = result.plan.block_steps;
   const Tensor w = run_blocks(task, w0);
   result.w = at_places(w, task.wanted, run.places, schedule.time_index, schedule.sample_index);

@@ -9,6 +9,7 @@
 #include "fastweights/logsignature.h"
 #include "fastweights/solve.h"
 #include "selftest/definitions.h"
+#include "selftest/engine_cases.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {
@@ -187,6 +188,13 @@ void gradient_cases(Cases& cases) {
             "the difference is good to about 1e-10 at this distance");
 }
 
+void model_cases(Cases& cases) {
+  for (const EngineCase& engine_case : engine_cases()) {
+    for (SelftestResult& r : engine_results(engine_case))
+      cases.add(std::move(r.name), r.error, r.tolerance, std::move(r.reason));
+  }
+}
+
 }  // namespace
 
 std::vector<SelftestResult> selftest(const std::function<void(const SelftestResult&)>& report) {
@@ -196,6 +204,7 @@ std::vector<SelftestResult> selftest(const std::function<void(const SelftestResu
   logsignature_cases(cases);
   solver_cases(cases);
   gradient_cases(cases);
+  model_cases(cases);
   return std::move(cases.results);
 }
 

@@ -5,19 +5,43 @@
 namespace fastweights {
 namespace {
 
-// row n of each of these samples; the stages of a step share a single programme
+// one step of all samples that have it; the stages of a step share a single programme
 struct Rows {
-  const ScanInput& input;
-  Tensor index;  // [B']
+  ScanInput input;  // with B' rows
+  Tensor samples;   // [B']: whose they are
+  Tensor index;     // [B']: where they stand among the rows of all steps
 
-  Tensor at(const Tensor& x, int64_t stage) const {
-    return x.index_select(0, index).select(1, x.size(1) == 1 ? 0 : stage);
-  }
+  Tensor at(const Tensor& x, int64_t stage) const { return x.select(1, x.size(1) == 1 ? 0 : stage); }
   Tensor slope(const Rule& rule, int64_t stage, const Tensor& w) const {
     return rule.slope(at(input.k, stage), at(input.v, stage), at(input.beta, stage).unsqueeze(-1), w);
   }
-  Tensor dt() const { return input.dt.index_select(0, index).view({-1, 1, 1, 1}); }
+  Tensor dt() const { return input.dt.view({-1, 1, 1, 1}); }
 };
+
+std::vector<Rows> rows_by_step(const ScanInput& input) {
+  const Tensor lengths = input.offsets.slice(0, 1) - input.offsets.slice(0, 0, -1);
+  const int64_t longest = lengths.max().item<int64_t>();
+  std::vector<Rows> steps(longest);
+  if (longest == 0) return steps;
+  std::vector<Tensor> order;
+  std::vector<int64_t> counts;
+  for (int64_t n = 0; n < longest; ++n) {
+    steps[n].samples = at::nonzero(lengths > n).squeeze(1);
+    steps[n].index = input.offsets.index_select(0, steps[n].samples) + n;
+    order.push_back(steps[n].index);
+    counts.push_back(steps[n].index.size(0));
+  }
+  // all steps are picked at once: the gradient of one that is picked alone is as long as that of all
+  const Tensor all = at::cat(order, 0);
+  const auto cut = [&](Tensor ScanInput::*member) {
+    if (!(input.*member).defined()) return;
+    const std::vector<Tensor> parts = at::split_with_sizes((input.*member).index_select(0, all), counts, 0);
+    for (int64_t n = 0; n < longest; ++n) steps[n].input.*member = parts[n];
+  };
+  for (const auto member : {&ScanInput::k, &ScanInput::v, &ScanInput::beta, &ScanInput::dt, &ScanInput::q})
+    cut(member);
+  return steps;
+}
 
 Tensor read(const Tensor& w, const Tensor& q, Read side) {
   // [B', Q, H, K] with W [B', H, V, K]
@@ -63,21 +87,17 @@ Step exact_flow(const Rows& rows, const Rule& rule, const Tensor& w) {
 }  // namespace
 
 ScanOutput scan_reference(const ScanInput& input, const ScanOptions& options) {
-  const Tensor lengths = input.offsets.slice(0, 1) - input.offsets.slice(0, 0, -1);
-  const int64_t longest = lengths.max().item<int64_t>();
   const Tableau* tableau = std::get_if<Tableau>(&options.method);
   std::vector<Tensor> rows, ys, dys, states = {input.w0};
-  for (int64_t n = 0; n < longest; ++n) {
-    const Tensor going = at::nonzero(lengths > n).squeeze(1);
-    const Rows here = {input, input.offsets.index_select(0, going) + n};
-    const Tensor w = states.back().index_select(0, going);
+  for (const Rows& here : rows_by_step(input)) {
+    const Tensor w = states.back().index_select(0, here.samples);
     const Step step =
         tableau ? runge_kutta(here, options.rule, *tableau, w) : exact_flow(here, options.rule, w);
-    states.push_back(states.back().index_copy(0, going, step.next));
+    states.push_back(states.back().index_copy(0, here.samples, step.next));
     if (!input.q.defined()) continue;
     rows.push_back(here.index);
     for (int64_t i = 0; i < input.q.size(1); ++i) {
-      const Tensor q = input.q.index_select(0, here.index).select(1, i);
+      const Tensor q = here.input.q.select(1, i);
       ys.push_back(read(step.w[i], q, options.read));
       dys.push_back(read(step.dw[i], q, options.read));
     }

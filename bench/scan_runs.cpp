@@ -1,0 +1,88 @@
+#include "scan_runs.h"
+
+#include <malloc.h>
+
+#include <cmath>
+#include <fstream>
+#include <stdexcept>
+
+#include "model/engine.h"
+#include "tensor/autograd.h"
+
+namespace fastweights::bench {
+namespace {
+
+Tensor loss_of(const Tensor& outputs, const Tensor& labels) {
+  if (outputs.size(1) > 1) return at::cross_entropy_loss(outputs, labels);
+  return at::binary_cross_entropy_with_logits(outputs.squeeze(1), labels.to(outputs.scalar_type()));
+}
+
+std::vector<Tensor> tensors_of(const NamedParameters& parameters) {
+  std::vector<Tensor> result;
+  for (const auto& [name, tensor] : parameters) result.push_back(tensor);
+  return result;
+}
+
+double status_mb(const std::string& key) {
+  std::ifstream in("/proc/self/status");
+  for (std::string line; std::getline(in, line);) {
+    if (line.rfind(key + ":", 0) == 0) return std::stod(line.substr(key.size() + 1)) / 1024;
+  }
+  throw std::runtime_error("/proc/self/status does not say " + key);
+}
+
+}  // namespace
+
+ScanRun::ScanRun(Way way, const ModelConfig& config, ScanBatch batch)
+    : way_(way),
+      batch_(std::move(batch)),
+      model_(config),
+      parts_(std::make_shared<const ModelParts>(make_parts(config, {}))),
+      parameters_(way == Way::Model ? model_.parameter_tensors() : tensors_of(parts_->parameters)),
+      adam_(parameters_) {}
+
+// what FastWeightProgrammer::forward does, with the recurrence as a composition
+Tensor ScanRun::definition_outputs(const ForwardOptions& options) {
+  const RaggedSeries& series = batch_.series;
+  const int64_t samples = series.samples();
+  const Signal signal(parts_->config, series);
+  const RaggedTimes ends = {signal.end(), at::arange(samples + 1, at::kLong)};
+  const Masks masks = make_masks(*parts_, options, samples, samples);
+  const Tensor w0 = initial_weights(*parts_, signal.at(Time(signal.begin())), signal.first(), {}, masks);
+  const Schedule schedule = make_schedule(parts_->config, signal, signal.begin(), ends);
+  const EngineRun run = run_engine(parts_, signal, masks, w0, schedule, Backend::Reference);
+  backend_ = run.backend;
+  return readout(*parts_, signal.sample(ends), run.w, schedule.sample_index, masks);
+}
+
+Tensor ScanRun::outputs(const ForwardOptions& options) {
+  if (way_ == Way::Definition) return definition_outputs(options);
+  const ModelOutput out = model_.forward({.series = batch_.series}, options);
+  if (!out.status) throw std::runtime_error(out.status.message());
+  backend_ = out.backend;
+  return out.outputs;
+}
+
+void ScanRun::step() {
+  const RecordGradients on(true);
+  const Tensor loss = loss_of(outputs({.mode = Mode::Train}), batch_.labels);
+  adam_.step(gradients(loss, parameters_));
+}
+
+Tensor ScanRun::forward() {
+  const RecordGradients off(false);
+  return outputs({});
+}
+
+double peak_mb_of(const std::function<void()>& work) {
+  // what was freed before belongs to nobody
+  malloc_trim(0);
+  std::ofstream reset("/proc/self/clear_refs");
+  reset << "5" << std::flush;
+  const bool known = static_cast<bool>(reset);
+  const double before = status_mb("VmRSS");
+  work();
+  return known ? status_mb("VmHWM") - before : std::nan("");
+}
+
+}  // namespace fastweights::bench

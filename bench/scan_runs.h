@@ -1,0 +1,47 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "fastweights/optimise.h"
+#include "model/parts.h"
+#include "scan_shapes.h"
+
+/// One training step or one inference of a model, by the engine or by the definition.
+
+namespace fastweights::bench {
+
+/// Model: as a user calls it. Definition: keys, values and rates of all stages by batched LibTorch
+/// operations, then the recurrence step by step as their composition.
+enum class Way { Model, Definition };
+
+class ScanRun {
+ public:
+  ScanRun(Way way, const ModelConfig& config, ScanBatch batch);
+
+  /// Forward in training mode, loss, backward, Adam.
+  void step();
+  /// Outputs [B, O] without gradients.
+  Tensor forward();
+  /// That ran last.
+  const std::string& backend() const { return backend_; }
+
+ private:
+  Tensor outputs(const ForwardOptions& options);  // [B, O]
+  Tensor definition_outputs(const ForwardOptions& options);
+
+  Way way_;
+  ScanBatch batch_;
+  FastWeightProgrammer model_;
+  std::shared_ptr<const ModelParts> parts_;  // the definition's own, with the same numbers
+  std::vector<Tensor> parameters_;
+  Adam adam_;
+  std::string backend_;
+};
+
+/// Megabytes that were resident at most while this ran, beyond those before it; NaN where the system does not
+/// let us know.
+double peak_mb_of(const std::function<void()>& work);
+
+}  // namespace fastweights::bench

@@ -1,0 +1,173 @@
+#include <functional>
+
+#include "fastweights/error.h"
+#include "model/config_names.h"
+#include "selftest/engine_cases.h"
+
+namespace fastweights {
+namespace {
+
+// heads of 7 series need more lanes than a register has, and do not fill the last one; the shortest series
+// is a single step
+const std::vector<int64_t> kLengths = {2, 9, 5, 7, 3, 8, 6};
+
+ModelConfig small_model(int64_t width) {
+  ModelConfig c;
+  c.channels = 3;
+  c.outputs = 2;
+  c.heads = width == 1 ? 5 : 3;
+  c.hidden_size = c.heads * width;
+  c.feed_forward_size = 7;
+  c.time_unit = 0.9;
+  return c;
+}
+
+// every rule with every drive, every control with every method that differs in its stages, all widths
+struct Combination {
+  const char* rule;
+  Drive drive;
+  ControlKind control;
+  const char* method;
+  int64_t width;  // of a head
+};
+
+const std::vector<Combination> kCombinations = {
+    {"hebb", Drive::X, ControlKind::NaturalCubic, "rk4", 1},
+    {"oja", Drive::DerivativeKeys, ControlKind::NaturalCubic, "euler", 3},
+    {"oja_softmax", Drive::DerivativeValues, ControlKind::NaturalCubic, "midpoint", 4},
+    {"delta_pre", Drive::Derivative, ControlKind::NaturalCubic, "heun3", 5},
+    {"delta_post", Drive::X, ControlKind::HermiteCubic, "rk4", 8},
+    {"hebb", Drive::DerivativeKeys, ControlKind::HermiteCubic, "heun3", 10},
+    {"oja", Drive::DerivativeValues, ControlKind::HermiteCubic, "midpoint", 16},
+    {"oja_softmax", Drive::Derivative, ControlKind::HermiteCubic, "euler", 20},
+    {"delta_pre", Drive::X, ControlKind::Linear, "midpoint", 23},
+    {"delta_post", Drive::DerivativeKeys, ControlKind::Linear, "rk4", 32},
+    {"hebb", Drive::DerivativeValues, ControlKind::Linear, "euler", 5},
+    {"oja", Drive::Derivative, ControlKind::Linear, "heun3", 8},
+    {"oja_softmax", Drive::DerivativeKeys, ControlKind::Rectilinear, "rk4", 10},
+    {"delta_pre", Drive::DerivativeValues, ControlKind::Rectilinear, "euler", 16},
+    {"delta_post", Drive::Derivative, ControlKind::Rectilinear, "midpoint", 20},
+    {"hebb", Drive::Derivative, ControlKind::Rectilinear, "heun3", 23},
+    {"oja", Drive::X, ControlKind::Hold, "rk4", 4},
+    {"oja_softmax", Drive::X, ControlKind::Hold, "midpoint", 32},
+    {"delta_pre", Drive::X, ControlKind::Hold, "heun3", 10},
+    {"delta_post", Drive::X, ControlKind::Hold, "euler", 3},
+    {"delta_post", Drive::X, ControlKind::LogSignature, "rk4", 8},
+    {"hebb", Drive::X, ControlKind::LogSignature, "euler", 20},
+    {"oja", Drive::X, ControlKind::LogSignature, "midpoint", 5},
+    {"oja_softmax", Drive::Derivative, ControlKind::LogSignature, "rk4", 1},
+    {"delta_post", Drive::Derivative, ControlKind::LogSignature, "heun3", 23},
+    {"delta_pre", Drive::DerivativeKeys, ControlKind::NaturalCubic, "rk4", 20},
+    {"delta_post", Drive::DerivativeValues, ControlKind::HermiteCubic, "rk4", 16},
+};
+
+EngineCase combined(const Combination& row) {
+  ModelConfig c = small_model(row.width);
+  c.rule = row.rule;
+  c.drive = row.drive;
+  c.control.kind = row.control;
+  if (row.control == ControlKind::LogSignature) c.control.window_increments = 2;
+  c.solver.method = row.method;
+  const std::string name = message(row.rule, ", ", name_of(row.drive), ", ", name_of(row.control), ", ",
+                                   row.method, ", width ", row.width);
+  return {name, c, {.lengths = kLengths, .outputs = CaseOutputs::Between, .missing = 0.25}};
+}
+
+// one more choice each, beside those above; a slow net with fewer units than channels does not collapse
+struct Special {
+  const char* name;
+  const char* rule;
+  Drive drive;
+  int64_t width;
+  std::function<void(ModelConfig&)> change;
+};
+
+const std::vector<Special> kSpecials = {
+    {"two layers on W", "delta_pre", Drive::X, 4, [](ModelConfig& c) { c.layers = 2; }},
+    {"two layers on W and dW/dt", "oja", Drive::DerivativeKeys, 5, [](ModelConfig& c) { c.layers = 2; }},
+    {"two layers on dW/dt", "delta_post", Drive::X, 8,
+     [](ModelConfig& c) {
+       c.layers = 2;
+       c.layer_input = LayerInput::Update;
+     }},
+    {"three layers, W^T q, residual", "oja_softmax", Drive::X, 3,
+     [](ModelConfig& c) {
+       c.layers = 3;
+       c.residual = true;
+       c.read = Read::Transposed;
+     }},
+    {"a norm on values", "delta_post", Drive::Derivative, 8, [](ModelConfig& c) { c.value_norm = true; }},
+    {"W^T q, raw rates and values", "hebb", Drive::DerivativeValues, 4,
+     [](ModelConfig& c) {
+       c.read = Read::Transposed;
+       c.learning_rate = LearningRate::Raw;
+       c.value_activation = ValueActivation::None;
+     }},
+    {"deterministic", "delta_pre", Drive::DerivativeKeys, 10, [](ModelConfig& c) { c.deterministic = true; }},
+    // a mask of zeros and twos is the same in both types
+    {"dropout of values", "delta_pre", Drive::DerivativeKeys, 5,
+     [](ModelConfig& c) { c.value_dropout = 0.5; }},
+    {"dropout of values in two layers", "oja", Drive::X, 4,
+     [](ModelConfig& c) {
+       c.value_dropout = 0.5;
+       c.layers = 2;
+     }},
+    // a slow net with so many channels for its units does not collapse
+    {"17 channels into 9 units", "delta_post", Drive::X, 3, [](ModelConfig& c) { c.channels = 17; }},
+    {"33 channels into 9 units, linear", "delta_pre", Drive::DerivativeKeys, 3,
+     [](ModelConfig& c) {
+       c.channels = 33;
+       c.control.kind = ControlKind::Linear;
+     }},
+    {"33 channels into 9 units, linear", "oja", Drive::DerivativeValues, 3,
+     [](ModelConfig& c) {
+       c.channels = 33;
+       c.control.kind = ControlKind::Linear;
+     }},
+    {"static features, steps of 0.4", "delta_pre", Drive::DerivativeKeys, 20,
+     [](ModelConfig& c) {
+       c.initial = InitialWeights::StaticFeatures;
+       c.static_features = 2;
+       c.static_hidden_size = 5;
+       c.solver.steps = StepRule::Fixed;
+       c.solver.step_size = 0.4;
+     }},
+    {"W(t0) = 0, intervals cut", "oja", Drive::X, 16,
+     [](ModelConfig& c) {
+       c.initial = InitialWeights::Zero;
+       c.solver.max_step = 0.6;
+     }},
+    // less than any block needs, so that there are as many as there can be
+    {"many blocks of time", "delta_post", Drive::DerivativeKeys, 8,
+     [](ModelConfig& c) {
+       c.solver.gradient = Gradient::Checkpointed;
+       c.solver.memory_limit = 1;
+     }},
+    {"many blocks of time, two layers", "delta_pre", Drive::X, 4,
+     [](ModelConfig& c) {
+       c.layers = 2;
+       c.solver.gradient = Gradient::Checkpointed;
+       c.solver.memory_limit = 1;
+     }},
+};
+
+EngineCase special(const Special& row) {
+  ModelConfig c = small_model(row.width);
+  c.rule = row.rule;
+  c.drive = row.drive;
+  row.change(c);
+  return {message(row.rule, ", ", name_of(row.drive), ", width ", row.width, ", ", row.name),
+          c,
+          {.lengths = kLengths, .outputs = CaseOutputs::Between, .missing = 0.25}};
+}
+
+}  // namespace
+
+std::vector<EngineCase> engine_cases() {
+  std::vector<EngineCase> cases;
+  for (const Combination& row : kCombinations) cases.push_back(combined(row));
+  for (const Special& row : kSpecials) cases.push_back(special(row));
+  return cases;
+}
+
+}  // namespace fastweights

@@ -1,0 +1,100 @@
+#include "selftest/engine_cases.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "fastweights/model.h"
+#include "kernels/instruction_set.h"
+#include "model/config_names.h"
+#include "model/parts.h"
+#include "nn/features.h"
+
+namespace fastweights {
+namespace {
+
+ModelConfig small_config() {
+  ModelConfig config;
+  config.channels = 2;
+  config.hidden_size = 6;
+  config.heads = 2;
+  return config;
+}
+
+const CaseBatch kBatch = {.lengths = {5, 3}};
+
+TEST(EngineCases, TheForcedBackendIsTheOneThatRan) {
+  const std::string forced = std::string("cpu-") + kernels::name(kernels::instruction_set());
+  if (const char* wanted = std::getenv("FASTWEIGHTS_ISA")) {
+    EXPECT_EQ(forced, std::string("cpu-") + wanted);
+  }
+  for (const EngineErrors& errors : engine_errors(small_config(), kBatch, {at::kFloat, at::kDouble}))
+    EXPECT_EQ(errors.backend, forced);
+  for (const SelftestResult& result : engine_results({"a case", small_config(), kBatch})) {
+    EXPECT_TRUE(result.passed()) << result.name << ": " << result.error;
+    EXPECT_EQ(result.name.rfind(forced + ": a case, float", 0), 0u) << result.name;
+  }
+  ModelConfig config = small_config();
+  config.backend = Backend::Reference;
+  const RaggedSeries series =
+      shared_times(at::arange(4, at::kDouble), at::linspace(-1, 1, 8, at::kFloat).view({4, 2}));
+  EXPECT_EQ(FastWeightProgrammer(config).forward({.series = series}).backend, "reference");
+}
+
+TEST(EngineCases, SeeTheRoundingOfFloat32) {
+  // a comparison of something with itself would see none
+  const EngineErrors errors = engine_errors(small_config(), kBatch, {at::kFloat})[0];
+  EXPECT_GT(errors.outputs, 1e-9);
+  EXPECT_GT(errors.weights, 1e-9);
+  EXPECT_GT(errors.gradients, 1e-9);
+  EXPECT_FALSE(errors.worst_gradient.empty());
+}
+
+TEST(EngineCases, AnEngineThatCannotIsAnErrorAndNoPass) {
+  ModelConfig config = small_config();
+  config.key_width = 2;
+  config.value_width = 3;
+  EXPECT_THROW(engine_errors(config, kBatch, {at::kDouble}), std::invalid_argument);
+}
+
+TEST(EngineCases, MeetSlowNetsThatCollapseAndOthers) {
+  std::set<std::pair<Drive, bool>> found;
+  for (const EngineCase& c : engine_cases()) {
+    if (c.config.layers > 1) continue;
+    const ModelParts parts = make_parts(c.config, {});
+    found.insert({c.config.drive, nn::collapses(parts.layers[0], parts.wiring)});
+  }
+  for (const Drive drive : {Drive::X, Drive::DerivativeKeys, Drive::DerivativeValues}) {
+    EXPECT_TRUE(found.contains({drive, true})) << name_of(drive);
+    EXPECT_TRUE(found.contains({drive, false})) << name_of(drive);
+  }
+}
+
+TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
+  std::set<std::pair<std::string, Drive>> rules;
+  std::set<ControlKind> controls;
+  std::set<std::string> methods, names;
+  std::set<int64_t> widths;
+  for (const EngineCase& c : engine_cases()) {
+    rules.insert({c.config.rule, c.config.drive});
+    controls.insert(c.config.control.kind);
+    methods.insert(c.config.solver.method);
+    widths.insert(c.config.hidden_size / c.config.heads);
+    EXPECT_TRUE(names.insert(c.name).second) << "twice: " << c.name;
+  }
+  for (const Rule& rule : all_rules()) {
+    for (const auto& [drive, name] : names_of(Drive::X)) {
+      if (drive == Drive::TensorMap) continue;
+      EXPECT_TRUE(rules.contains({rule.name, drive})) << rule.name << ", " << name;
+    }
+  }
+  for (const auto& [control, name] : names_of(ControlKind::Hold))
+    EXPECT_TRUE(controls.contains(control)) << name;
+  for (const char* method : {"euler", "midpoint", "heun3", "rk4"}) EXPECT_TRUE(methods.contains(method));
+  for (const int64_t width : {1, 3, 4, 5, 8, 10, 16, 20, 23, 32})
+    EXPECT_TRUE(widths.contains(width)) << width;
+}
+
+}  // namespace
+}  // namespace fastweights
