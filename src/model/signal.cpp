@@ -35,12 +35,14 @@ Tensor last_observations(const RaggedSeries& series) {
 }
 
 // where no path is made of the values themselves, what a path would check
-void check_values(const ModelConfig& config, const RaggedSeries& series) {
+enum class Missing { None, Some };
+Missing check_values(const ModelConfig& config, const RaggedSeries& series) {
   check_series(series, "control", 2);
-  has_missing(series, "control");
-  if (config.control.never_observed == NeverObserved::Zero) return;
+  if (!has_missing(series, "control")) return Missing::None;
+  if (config.control.never_observed == NeverObserved::Zero) return Missing::Some;
   const RecordGradients off(false);
   Control(series, {.interpolation = Interpolation::Linear, .never_observed = NeverObserved::Reject});
+  return Missing::Some;
 }
 
 RaggedSeries scaled_times(const RaggedSeries& series, double unit) {
@@ -97,8 +99,8 @@ void Signal::make_path(const ModelConfig& config, const RaggedSeries& series) {
 }
 
 void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series) {
-  check_values(config, series);
-  const Tensor values = last_observations(series);
+  const Missing missing = check_values(config, series);
+  const Tensor values = missing == Missing::None ? series.values : last_observations(series);
   const Tensor times = scaled_times(series, config.time_unit).times;
   begin_ = times.index_select(0, series.offsets.slice(0, 0, -1));
   end_ = times.index_select(0, series.offsets.slice(0, 1) - 1);
@@ -112,7 +114,7 @@ void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series) {
 
 void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series) {
   const ControlConfig& c = config.control;
-  check_values(config, series);
+  const Missing missing = check_values(config, series);
   const Windows windows = c.window_duration > 0 ? Windows(DurationWindows{c.window_duration})
                                                 : Windows(PointWindows{c.window_increments, c.window_tail});
   const WindowedLogSignature found = logsignature_windows(series, windows, {.depth = c.depth});
@@ -142,7 +144,8 @@ void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series)
     const Tensor last = control_.knots().index_select(0, offsets.slice(0, 1) - 2);
     end_ = end_ + (end_ - last);
   }
-  first_ = fill_missing(series).values.index_select(0, series.offsets.slice(0, 0, -1));
+  const Tensor filled = missing == Missing::None ? series.values : fill_missing(series).values;
+  first_ = filled.index_select(0, series.offsets.slice(0, 0, -1));
 }
 
 bool Signal::jumps() const {
