@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <tuple>
 
 #include "fastweights/error.h"
 #include "support/support.h"
@@ -52,10 +53,6 @@ double value_scale(const ScanCase& c) {
 
 int64_t rows_of(Rows rows, int64_t stages) { return rows == Rows::Shared ? 1 : stages; }
 
-ScanOptions options_of(const ScanCase& c, Backend backend) {
-  return {.rule = c.rule, .method = c.method, .read = c.read, .reads = c.reads, .backend = backend};
-}
-
 Tensor leaf(const Tensor& x) { return x.defined() ? x.detach().clone().set_requires_grad(true) : x; }
 
 using Leaves = std::vector<std::pair<std::string, Tensor>>;
@@ -65,19 +62,19 @@ ScanResult::Entry entry(const std::string& name, const Tensor& tensor) {
   return {name, tensor, largest > 0 ? largest : 1};
 }
 
-// gradients of what came out with respect to what went in
-ScanResult collected(const ScanOutput& out, const Leaves& leaves, uint64_t seed) {
+// what came out, and gradients with respect to what went in
+ScanResult collected(const ScanOutput& out, const Leaves& leaves, const ScanOutput& weights) {
   ScanResult result = {{}, out.backend};
-  std::vector<Tensor> outputs, weights, inputs;
-  for (const auto& [name, tensor] : {std::pair("w", out.w), {"y", out.y}, {"dy", out.dy}}) {
-    seed += 1000;
-    if (!tensor.defined()) continue;
-    result.entries.push_back(entry(name, tensor.detach()));
+  std::vector<Tensor> outputs, factors, inputs;
+  for (const auto& [name, tensor, factor] :
+       {std::tuple("w", out.w, weights.w), {"y", out.y, weights.y}, {"dy", out.dy, weights.dy}}) {
+    if (tensor.defined()) result.entries.push_back(entry(name, tensor.detach()));
+    if (!factor.defined()) continue;
     outputs.push_back(tensor);
-    weights.push_back(random(tensor.sizes(), seed).to(at::kFloat).to(tensor.scalar_type()));
+    factors.push_back(factor);
   }
   for (const auto& named : leaves) inputs.push_back(named.second);
-  const std::vector<Tensor> gradients = vector_jacobian(outputs, inputs, weights);
+  const std::vector<Tensor> gradients = vector_jacobian(outputs, inputs, factors);
   for (size_t i = 0; i < leaves.size(); ++i)
     result.entries.push_back(entry("gradient of " + leaves[i].first, gradients[i]));
   return result;
@@ -240,7 +237,28 @@ const Tensor& ScanResult::at(const std::string& name) const {
   throw std::out_of_range("no tensor " + name);
 }
 
-ScanResult run(const ScanInput& input, const ScanOptions& options, uint64_t seed) {
+ScanOutput random_weights(const ScanInput& input, const ScanOptions& options, uint64_t seed) {
+  Source random = {seed + 1000, input.w0.scalar_type()};
+  const Tensor& w0 = input.w0;
+  ScanOutput weights;
+  weights.w = random.rounded(random({input.output_steps.size(0), w0.size(1), w0.size(2), w0.size(3)}));
+  if (!input.q.defined()) return weights;
+  std::vector<int64_t> shape = input.q.sizes().vec();
+  shape.back() = w0.size(options.read == Read::Plain ? 2 : 3);
+  const Tensor y = random.rounded(random(shape)), dy = random.rounded(random(shape));
+  if (options.reads != ScanReads::Slopes) weights.y = y;
+  if (options.reads != ScanReads::Weights) weights.dy = dy;
+  return weights;
+}
+
+ScanOutput random_weights(const ScanFeatures& input, uint64_t seed) {
+  ScanInput given;
+  given.w0 = input.w0;
+  given.output_steps = input.output_steps;
+  return random_weights(given, {}, seed);
+}
+
+ScanResult run(const ScanInput& input, const ScanOptions& options, const ScanOutput& weights) {
   ScanInput given = input;
   Leaves leaves;
   for (const auto& [name, tensor] : {std::pair("k", &given.k),
@@ -252,19 +270,28 @@ ScanResult run(const ScanInput& input, const ScanOptions& options, uint64_t seed
     *tensor = leaf(*tensor);
     if (tensor->defined()) leaves.emplace_back(name, *tensor);
   }
-  return collected(scan(given, options), leaves, seed);
+  return collected(scan(given, options), leaves, weights);
 }
 
 ScanResult run(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options,
-               uint64_t seed) {
+               const ScanOutput& weights) {
   ScanFeatures features = input;
   const Leaves leaves = leaves_of(features);
-  return collected(scan_features(features, forms, options), leaves, seed);
+  return collected(scan_features(features, forms, options), leaves, weights);
+}
+
+ScanOptions options_of(const ScanCase& c, Backend backend) {
+  return {.rule = c.rule, .method = c.method, .read = c.read, .reads = c.reads, .backend = backend};
 }
 
 ScanResult run(const ScanCase& c, at::ScalarType type, Backend backend) {
-  if (c.made) return run(features_input(c, type), c.made->forms, options_of(c, backend), c.seed);
-  return run(given_input(c, type), options_of(c, backend), c.seed);
+  const ScanOptions options = options_of(c, backend);
+  if (c.made) {
+    const ScanFeatures input = features_input(c, type);
+    return run(input, c.made->forms, options, random_weights(input, c.seed));
+  }
+  const ScanInput input = given_input(c, type);
+  return run(input, options, random_weights(input, options, c.seed));
 }
 
 ScanResult definition(const ScanCase& c) {
@@ -275,7 +302,7 @@ ScanResult definition(const ScanCase& c) {
   for (const auto& [name, tensor] : {std::pair("k", raw.k), {"beta", raw.beta}, {"v", raw.v}})
     leaves.emplace_back(std::string(name) + "_weight", tensor);
   const ScanOutput out = scan(formed(raw, features, c.made->forms), options_of(c, Backend::Reference));
-  ScanResult result = collected(out, leaves, c.seed);
+  ScanResult result = collected(out, leaves, random_weights(features, c.seed));
   // gradients of raw numbers are there for the scales of those of the weights
   const size_t weights = result.entries.size() - leaves.size() + 1, raws = result.entries.size() - 3;
   const int64_t begins[] = {0, 0, c.made->features - c.made->values};

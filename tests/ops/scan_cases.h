@@ -74,10 +74,17 @@ ScanResult definition(const ScanCase& c);
 
 void expect_same_bits(const ScanResult& got, const ScanResult& expected);
 
-/// The same for inputs at hand; leaves are copied.
-ScanResult run(const ScanInput& input, const ScanOptions& options, uint64_t seed = 1);
+/// Random weights of w and, if there are queries, of y and dy.
+ScanOutput random_weights(const ScanInput& input, const ScanOptions& options, uint64_t seed = 1);
+ScanOutput random_weights(const ScanFeatures& input, uint64_t seed = 1);
+
+/// Inputs at hand, of which leaves are copied, and gradients of the outputs weighted so; an output without
+/// weights is not used.
+ScanResult run(const ScanInput& input, const ScanOptions& options, const ScanOutput& weights);
 ScanResult run(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options,
-               uint64_t seed = 1);
+               const ScanOutput& weights);
+
+ScanOptions options_of(const ScanCase& c, Backend backend);
 
 /// Threads for a scope.
 class Threads {

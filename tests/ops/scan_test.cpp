@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fastweights/error.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
 
@@ -139,6 +140,23 @@ TEST(Scan, EveryReadOfEveryRuleIsItsDefinition) {
           }
         }
       }
+    }
+  }
+}
+
+TEST(Scan, OutputsThatNobodyUsesHaveNoSayInGradients) {
+  for (const Rule& rule : all_rules()) {
+    const ScanCase c = {.rule = rule, .queries = 2, .reads = ScanReads::Both, .wanted = Wanted::Mixed};
+    const ScanInput input = given_input(c, at::kDouble);
+    const ScanOutput all = random_weights(input, options_of(c, Backend::Auto));
+    for (const size_t used : {1, 2, 3, 4, 5, 6}) {
+      SCOPED_TRACE(message(c.name(), ", used ", used));
+      ScanOutput weights;
+      if (used & 1) weights.w = all.w;
+      if (used & 2) weights.y = all.y;
+      if (used & 4) weights.dy = all.dy;
+      expect_near(c, run(input, options_of(c, Backend::Cpu), weights),
+                  run(input, options_of(c, Backend::Reference), weights), at::kDouble);
     }
   }
 }
