@@ -92,12 +92,14 @@ ScanOutput scan_reference(const ScanInput& input, const ScanOptions& options) {
   ScanOutput out;
   out.w = at::stack(states, 0).index({input.output_steps, sample});
   out.backend = "reference";
-  if (!input.q.defined() || rows.empty()) return out;
-  // from steps of all samples back to samples one after another
-  const Tensor order = at::argsort(at::cat(rows, 0), int64_t{0}, /*descending=*/false);
+  if (!input.q.defined()) return out;
   const auto assembled = [&](const std::vector<Tensor>& reads) {
     std::vector<Tensor> steps;
-    const int64_t stages = input.q.size(1);
+    const int64_t stages = input.q.size(1), width = input.w0.size(options.read == Read::Plain ? 2 : 3);
+    if (rows.empty())
+      return at::empty({0, stages, input.q.size(2), input.q.size(3), width}, input.q.options());
+    // from steps of all samples back to samples one after another
+    const Tensor order = at::argsort(at::cat(rows, 0), int64_t{0}, /*descending=*/false);
     for (size_t n = 0; n < rows.size(); ++n) {
       const std::vector<Tensor> of_step(reads.begin() + n * stages, reads.begin() + (n + 1) * stages);
       steps.push_back(at::stack(of_step, 1));
