@@ -1,5 +1,6 @@
 #include "ops/scan_cases.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <tuple>
@@ -130,10 +131,24 @@ Leaves leaves_of(ScanFeatures& f) {
   return named;
 }
 
-// the largest gradient of a weight if nothing in its sum over the steps cancelled
-double summed(const Tensor& grad, const Tensor& z, int64_t begin, int64_t count) {
-  const Tensor features = z.slice(1, 0, grad.size(1)).slice(2, begin, begin + count);
-  return at::einsum("rphd,rpi->hdi", {grad.abs(), features.abs()}).max().item<double>();
+// Sums of numbers of either sign cancel, and rounding is measured by what they are sums of. Gradients of
+// weights are sums over the steps ...
+double scale_of_weight(const Tensor& grad_raw, const Tensor& features) {
+  const Tensor grad = grad_raw.dim() == 3 ? grad_raw.unsqueeze(-1) : grad_raw;
+  const Tensor z = features.slice(1, 0, grad.size(1));
+  return at::einsum("rphd,rpi->hdi", {grad.abs(), z.abs()}).max().item<double>();
+}
+
+// ... and of dt over heads and stages: a longer step is one with higher rates
+double scale_of_dt(const Tensor& dt, const Tensor& beta, const Tensor& grad_beta) {
+  if (dt.numel() == 0) return 0;
+  return ((beta * grad_beta).abs().sum({1, 2}) / dt).max().item<double>();
+}
+
+void measure(ScanResult& result, const std::string& name, double scale) {
+  for (ScanResult::Entry& entry : result.entries) {
+    if (entry.name == "gradient of " + name) entry.scale = std::max(entry.scale, scale);
+  }
 }
 
 }  // namespace
@@ -295,24 +310,28 @@ ScanResult run(const ScanCase& c, at::ScalarType type, Backend backend) {
 }
 
 ScanResult definition(const ScanCase& c) {
-  if (!c.made) return run(c, at::kDouble, Backend::Reference);
+  if (!c.made) {
+    const ScanInput input = given_input(c, at::kDouble);
+    ScanResult result = run(c, at::kDouble, Backend::Reference);
+    measure(result, "dt", scale_of_dt(input.dt, input.beta, result.at("gradient of beta")));
+    return result;
+  }
   ScanFeatures features = features_input(c, at::kDouble);
   Leaves leaves = leaves_of(features);
+  const size_t wanted = leaves.size();
   const Raw raw = raw_programme(features);
-  for (const auto& [name, tensor] : {std::pair("k", raw.k), {"beta", raw.beta}, {"v", raw.v}})
-    leaves.emplace_back(std::string(name) + "_weight", tensor);
-  const ScanOutput out = scan(formed(raw, features, c.made->forms), options_of(c, Backend::Reference));
-  ScanResult result = collected(out, leaves, random_weights(features, c.seed));
-  // gradients of raw numbers are there for the scales of those of the weights
-  const size_t weights = result.entries.size() - leaves.size() + 1, raws = result.entries.size() - 3;
-  const int64_t begins[] = {0, 0, c.made->features - c.made->values};
-  for (size_t i = 0; i < 3; ++i) {
-    Tensor grad = result.entries[raws + i].tensor;
-    if (grad.dim() == 3) grad = grad.unsqueeze(-1);
-    const double scale = summed(grad, features.z.detach(), begins[i], i < 2 ? c.made->keys : c.made->values);
-    result.entries[weights + i].scale = scale > 0 ? scale : 1;
-  }
-  result.entries.resize(raws);
+  const ScanInput input = formed(raw, features, c.made->forms);
+  leaves.insert(leaves.end(), {{"k", raw.k}, {"v", raw.v}, {"b", raw.beta}, {"beta", input.beta}});
+  ScanResult result =
+      collected(scan(input, options_of(c, Backend::Reference)), leaves, random_weights(features, c.seed));
+  const Tensor z = features.z.detach(), first = z.slice(2, 0, c.made->keys),
+               last = z.slice(2, c.made->features - c.made->values);
+  measure(result, "k_weight", scale_of_weight(result.at("gradient of k"), first));
+  measure(result, "beta_weight", scale_of_weight(result.at("gradient of b"), first));
+  measure(result, "v_weight", scale_of_weight(result.at("gradient of v"), last));
+  measure(result, "dt",
+          scale_of_dt(features.dt.detach(), input.beta.detach(), result.at("gradient of beta")));
+  result.entries.resize(result.entries.size() - leaves.size() + wanted);
   return result;
 }
 

@@ -60,7 +60,7 @@ struct ScanResult {
   struct Entry {
     std::string name;
     Tensor tensor;
-    double scale;  // what rounding is measured by: the largest number, or what it is the sum of
+    double scale;  // what rounding is measured by: the largest number, or what it is a sum of
   };
   std::vector<Entry> entries;
   std::string backend;
