@@ -17,12 +17,12 @@ const std::vector<int64_t> kWidths = {1, 3, 4, 5, 8, 10, 16, 20, 23, 32, 64};
 // around the longest distance of two kept matrices
 const std::vector<int64_t> kRagged = {65, 1, 64, 0, 2, 63};
 
-// a step rounds some ten times in numbers of the size of the largest one (stages, dot products, sums), and
+// a step rounds some twenty times in numbers of the size of the largest one (stages, dot products, sums), and
 // the steps' errors, of either sign, add up like a random walk
 double tolerance(const ScanCase& c, at::ScalarType type) {
   const double steps = static_cast<double>(*std::max_element(c.steps.begin(), c.steps.end()));
   const double rounding = type == at::kDouble ? 0x1p-53 : 0x1p-24;
-  return 10 * (1 + std::sqrt(steps)) * rounding;
+  return 20 * (1 + std::sqrt(steps)) * rounding;
 }
 
 double error(const ScanResult::Entry& got, const ScanResult::Entry& expected) {
