@@ -256,6 +256,20 @@ TEST(ScanFeatures, AnyNumberOfFeaturesAndStepsIsItsDefinition) {
   }
 }
 
+// more groups of lanes than are summed up alone, of few and of many heads
+TEST(ScanFeatures, BatchesOfManySamplesAreTheirDefinition) {
+  for (const int64_t heads : {3, 17}) {
+    ScanCase c = {.rule = oja(),
+                  .method = heun2(),
+                  .heads = heads,
+                  .steps = std::vector<int64_t>(heads == 3 ? 400 : 70)};
+    for (size_t b = 0; b < c.steps.size(); ++b) c.steps[b] = static_cast<int64_t>(b * 5 % 4);
+    expect_equivalent(c, {2, 3});
+    c.made = MadeOf{.mask = Mask::Factors};
+    expect_equivalent(c, {2, 3});
+  }
+}
+
 TEST(ScanFeatures, LongSequencesAreTheirDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
