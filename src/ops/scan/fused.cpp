@@ -277,7 +277,10 @@ FusedOutput fused_scan(const ScanInput& input, const ScanOptions& options, Stage
   arrays.dt = plain(input.dt);
   arrays.start = plain(input.w0);
   if (call.plan.queries > 0) arrays.q = plain(input.q);
-  return run(std::move(call), std::move(arrays), slopes);
+  const bool flows = call.plan.step == kernels::ScanStep::ExactFlow;
+  FusedOutput out = run(std::move(call), std::move(arrays), slopes);
+  if (flows && out.g.defined()) out.g = out.g * input.beta.unsqueeze(-1);
+  return out;
 }
 
 FusedOutput fused_scan(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options) {

@@ -91,7 +91,7 @@ struct ScanArrays {
   T* out;                    // [M, H, D, D]
   T* q;                      // [R, S, queries, H, D]
   T* y;                      // [R, S, queries, H, D]
-  T* g;                      // [R, S, H, D]: stage slopes are g p^T
+  T* g;                      // [R, S, H, D]: stage slopes are g p^T, or beta g p^T with the exact flow
 };
 
 /// The recurrence of one lane.

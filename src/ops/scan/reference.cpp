@@ -78,8 +78,13 @@ Step exact_flow(const Rows& rows, const Rule& rule, const Tensor& w) {
   if (rule.name != "hebb") {
     const Tensor rate = rows.at(rows.input.beta, 0) * p.square().sum(-1);  // [B', H]
     const Tensor x = rate.unsqueeze(-1).unsqueeze(-1) * dt;
-    const Tensor near = x.abs() < 1e-6, safe = at::where(near, at::ones_like(x), x);
-    factor = at::where(near, 1 - x / 2, -at::expm1(-safe) / safe);
+    // neither branch may meet numbers that are the other one's: what it made of them would not stay out of
+    // the gradient
+    const Tensor near = x.abs() < 1e-2, small = at::where(near, x, at::zeros_like(x)),
+                 large = at::where(near, at::ones_like(x), x);
+    const Tensor series =
+        1 - small / 2 * (1 - small / 3 * (1 - small / 4 * (1 - small / 5 * (1 - small / 6))));
+    factor = at::where(near, series, -at::expm1(-large) / large);
   }
   return {w + factor * dt * slope, {w}, {slope}};
 }
@@ -107,12 +112,14 @@ ScanOutput scan_reference(const ScanInput& input, const ScanOptions& options) {
   ScanOutput out;
   out.w = at::stack(states, 0).index({input.output_steps, sample});
   out.backend = "reference";
-  if (!input.q.defined() || rows.empty()) return out;
-  // from steps of all samples back to samples one after another
-  const Tensor order = at::argsort(at::cat(rows, 0), int64_t{0}, /*descending=*/false);
+  if (!input.q.defined()) return out;
   const auto assembled = [&](const std::vector<Tensor>& reads) {
     std::vector<Tensor> steps;
-    const int64_t stages = input.q.size(1);
+    const int64_t stages = input.q.size(1), width = input.w0.size(options.read == Read::Plain ? 2 : 3);
+    if (rows.empty())
+      return at::empty({0, stages, input.q.size(2), input.q.size(3), width}, input.q.options());
+    // from steps of all samples back to samples one after another
+    const Tensor order = at::argsort(at::cat(rows, 0), int64_t{0}, /*descending=*/false);
     for (size_t n = 0; n < rows.size(); ++n) {
       const std::vector<Tensor> of_step(reads.begin() + n * stages, reads.begin() + (n + 1) * stages);
       steps.push_back(at::stack(of_step, 1));

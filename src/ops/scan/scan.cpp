@@ -119,21 +119,31 @@ std::string scan_refusal(const ScanInput& input, const ScanOptions& options) {
   return "";
 }
 
+namespace {
+
+enum class Path { Definition, Kernels };
+
+// who computes, or why the one that was asked for cannot; a refusal looks at w0 alone
+Path path_of(const ScanInput& input, const ScanOptions& options) {
+  FW_CHECK(options.backend != Backend::Cuda,
+           "[scan] backend cuda cannot be used: this build has no kernel for it");
+  if (options.backend == Backend::Reference) return Path::Definition;
+  const std::string refusal = scan_refusal(input, options);
+  FW_CHECK(refusal.empty() || options.backend == Backend::Auto,
+           "[scan] backend cpu cannot be used: ", refusal);
+  return refusal.empty() ? Path::Kernels : Path::Definition;
+}
+
+}  // namespace
+
 ScanOutput scan(const ScanInput& given, const ScanOptions& options) {
   ScanInput input = given;
-  if (!input.output_steps.defined() && input.offsets.defined()) {
+  if (!input.output_steps.defined() && input.offsets.defined() && input.offsets.dim() == 1) {
     input.output_steps = input.offsets.slice(0, 1) - input.offsets.slice(0, 0, -1);
     input.output_offsets = at::arange(input.offsets.size(0), at::kLong);
   }
   check_input(input, options);
-  FW_CHECK(options.backend != Backend::Cuda,
-           "[scan] backend cuda cannot be used: this build has no kernel for it");
-  if (options.backend == Backend::Reference) return scan_reference(input, options);
-  const std::string refusal = scan_refusal(input, options);
-  if (!refusal.empty()) {
-    FW_CHECK(options.backend == Backend::Auto, "[scan] backend cpu cannot be used: ", refusal);
-    return scan_reference(input, options);
-  }
+  if (path_of(input, options) == Path::Definition) return scan_reference(input, options);
   const bool slopes = input.q.defined() && options.reads != ScanReads::Weights;
   const FusedOutput out = fused_scan(input, options, slopes ? StageSlopes::Yes : StageSlopes::No);
   ScanOutput result = {.w = out.w, .y = out.y, .dy = {}, .backend = cpu_backend()};
@@ -142,7 +152,9 @@ ScanOutput scan(const ScanInput& given, const ScanOptions& options) {
 }
 
 ScanOutput scan_features(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options) {
-  if (options.backend == Backend::Reference)
+  ScanInput start;
+  start.w0 = input.w0;
+  if (path_of(start, options) == Path::Definition)
     return scan_reference(programme_reference(input, forms), options);
   return {.w = fused_scan(input, forms, options).w, .y = {}, .dy = {}, .backend = cpu_backend()};
 }

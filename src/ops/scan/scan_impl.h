@@ -44,7 +44,9 @@ void store_stages(const Work<T, Width>& work, int64_t n, int64_t k, const Stages
   const ScanPlan& plan = work.plan;
   Pack<T>*q = work.packs + work.at.q, *y = work.packs + work.at.y;
   for (int64_t i = 0; i < plan.stages; ++i) {
-    if (work.arrays.g) store_stage(work, work.arrays.g, n, i, 0, 1, stages.g + i * work.width());
+    // the rate of an exact step is not the slope's
+    Pack<T>* g = (plan.step == ScanStep::ExactFlow ? stages.phi : stages.g) + i * work.width();
+    if (work.arrays.g) store_stage(work, work.arrays.g, n, i, 0, 1, g);
     for (int64_t query = 0; query < plan.queries; ++query) {
       load_stage(work, work.arrays.q, n, i, query, plan.queries, q);
       read_stage<T, Width>(plan, work.programme(k), stages.g, m, i, q, y);
@@ -140,7 +142,7 @@ void step_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64
     const Pack<T> beta = step.beta[row_of(plan.beta, i)];
     for (int64_t row = 0; row < width; ++row) stages.g[i * width + row] = beta * stages.phi[i * width + row];
   }
-  const bool reads = plan.phi != ScanPhi::Value;
+  const bool reads = plan.phi != ScanPhi::Value, flows = plan.step == ScanStep::ExactFlow;
   if (reads) make_gram<T, Width>(plan, step.p, stages);
 
   Programme<T> grad = work.gradient(k);
@@ -150,7 +152,7 @@ void step_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64
   for (int64_t i = 0; i < plan.s.rows * width; ++i) grad.s[i] = Pack<T>{};
   for (int64_t i = 0; i < plan.p.rows * width; ++i) inner.read[i] = Pack<T>{};
   for (int64_t i = 0; i < plan.stages; ++i) {
-    if (grads.g) {
+    if (grads.g && !flows) {
       load_stage(work, grads.g, n, i, 0, 1, inner.g + i * width);
     } else {
       for (int64_t row = 0; row < width; ++row) inner.g[i * width + row] = Pack<T>{};
@@ -171,6 +173,11 @@ void step_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64
     const int64_t c = row_of(plan.beta, i);
     phi_backward<T, Width>(plan, step.beta[c], stages.phi + i * width, inner.g + i * width, grad_s,
                            grad.beta[c]);
+    if (grads.g && flows) {
+      // of s - r itself
+      load_stage(work, grads.g, n, i, 0, 1, grad_y);
+      for (int64_t row = 0; row < width; ++row) grad_s[row] += grad_y[row];
+    }
     Pack<T>* to = grad.s + row_of(plan.s, i) * width;
     for (int64_t row = 0; row < width; ++row) to[row] += grad_s[row];
     if (reads) stage_read_backward<T, Width>(plan, step, stages, i, grad_s, grad, inner);
