@@ -149,6 +149,21 @@ void make_programmes(const Work<T, Width>& work, int64_t first, int64_t steps) n
   if (plan.step == ScanStep::ExactFlow) flow_forward<T, Width>(work, steps);
 }
 
+// of all lanes, in pairs
+template <typename T>
+inline T tree_sum(const T* lanes) noexcept {
+  constexpr int64_t kHalf = kLanes<T> / 2;
+  T sums[kHalf];
+#pragma GCC unroll 8
+  for (int64_t l = 0; l < kHalf; ++l) sums[l] = lanes[l] + lanes[l + kHalf];
+#pragma GCC unroll 8
+  for (int64_t size = kHalf / 2; size > 0; size /= 2) {
+#pragma GCC unroll 8
+    for (int64_t l = 0; l < size; ++l) sums[l] += sums[l + size];
+  }
+  return sums[0];
+}
+
 // sums over the heads of each sample of packs [steps][row] to rows [R, row]
 template <typename T>
 inline void store_sums(const ScanGroup& group, int64_t first, int64_t steps, int64_t row, Pack<T>* from,
@@ -159,6 +174,10 @@ inline void store_sums(const ScanGroup& group, int64_t first, int64_t steps, int
     while (end < group.count && group.lanes[end].sample == lane.sample) ++end;
     const int64_t there = lane.steps - first < steps ? lane.steps - first : steps;
     T* out = to + (lane.first + first) * row;
+    if (end - l == kLanes<T>) {
+      for (int64_t i = 0; i < there * row; ++i) out[i] = tree_sum<T>(&number<T>(from, i, 0));
+      return;
+    }
     for (int64_t i = 0; i < there * row; ++i) {
       T sum = number<T>(from, i, l);
       for (int64_t k = l + 1; k < end; ++k) sum += number<T>(from, i, k);

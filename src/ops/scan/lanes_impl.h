@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 /// Numbers of several lanes side by side and functions of them, compiled once for each instruction set inside
 /// a namespace of its own: FW_ISA names it. Nothing here may be an inline function of the standard library
@@ -70,12 +73,38 @@ inline Pack<T> dot(const Pack<T>* a, const Pack<T>* b, int64_t count) noexcept {
   return sum;
 }
 
+// b where a or b is not a number. The masks are whole; plain intrinsics warn of numbers nobody set.
+inline Pack<float> smaller(Pack<float> a, Pack<float> b) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_maskz_min_ps(0xFFFF, a, b);
+#elif defined(__AVX2__)
+  return _mm256_min_ps(a, b);
+#elif defined(__SSE2__)
+  return _mm_min_ps(a, b);
+#else
+  return a < b ? a : b;
+#endif
+}
+
+inline Pack<float> larger(Pack<float> a, Pack<float> b) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_maskz_max_ps(0xFFFF, a, b);
+#elif defined(__AVX2__)
+  return _mm256_max_ps(a, b);
+#elif defined(__SSE2__)
+  return _mm_max_ps(a, b);
+#else
+  return a > b ? a : b;
+#endif
+}
+
+inline Pack<double> smaller(Pack<double> a, Pack<double> b) noexcept { return a < b ? a : b; }
+inline Pack<double> larger(Pack<double> a, Pack<double> b) noexcept { return a > b ? a : b; }
+
 // NaN stays
 template <typename T>
 inline Pack<T> clamp(Pack<T> x, T bound) noexcept {
-  const Pack<T> high = all<T>(bound), low = all<T>(-bound);
-  x = x > high ? high : x;
-  return x < low ? low : x;
+  return larger(all<T>(-bound), smaller(all<T>(bound), x));
 }
 
 inline constexpr double kInverseFactorials[] = {
@@ -118,12 +147,16 @@ inline Pack<T> vector_expm1(Pack<T> x) noexcept {
   return e.scale * e.tail + (e.scale - T{1});
 }
 
-// 1 / x for 1 <= x < 2^100: a division takes longer than a guess and three of Newton's steps
+// 1 / x for 1 <= x < 2^100: a division takes longer than a guess and Newton's steps
 inline Pack<float> reciprocal(Pack<float> x) noexcept {
+#if defined(__AVX512F__)
+  const Pack<float> guess = _mm512_maskz_rcp14_ps(0xFFFF, x);
+#else
   using Bits = Lanes<float>::Bits;
   Pack<float> guess = reinterpret_cast<Pack<float>>(0x7EF311C7 - reinterpret_cast<Bits>(x));
   guess = guess * (2.0f - x * guess);
   guess = guess * (2.0f - x * guess);
+#endif
   return guess + guess * (1.0f - x * guess);
 }
 inline Pack<double> reciprocal(Pack<double> x) noexcept { return 1.0 / x; }
@@ -146,7 +179,7 @@ inline Pack<T> vector_sigmoid(Pack<T> x) noexcept {
 template <typename T>
 inline void vector_softmax(Pack<T>* x, int64_t count) noexcept {
   Pack<T> largest = x[0], sum = Pack<T>{};
-  for (int64_t i = 1; i < count; ++i) largest = x[i] > largest ? x[i] : largest;
+  for (int64_t i = 1; i < count; ++i) largest = larger(x[i], largest);
   for (int64_t i = 0; i < count; ++i) {
     x[i] = vector_exp<T>(x[i] - largest);
     sum += x[i];

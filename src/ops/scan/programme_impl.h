@@ -17,13 +17,17 @@ struct Strided {
   int64_t row, column;
 };
 
-template <typename T, int I, int J>
+// whether a product is added to what is there, or replaces it
+enum class Add { No, Yes };
+
+template <typename T, int I, int J, Add How>
 inline void product_tile(Strided<T> x, Strided<T> y, Strided<T> out, int64_t count) noexcept {
   Pack<T> sum[I][J];
 #pragma GCC unroll 4
   for (int i = 0; i < I; ++i) {
 #pragma GCC unroll 4
-    for (int j = 0; j < J; ++j) sum[i][j] = out.at[i * out.row + j * out.column];
+    for (int j = 0; j < J; ++j)
+      sum[i][j] = How == Add::Yes ? out.at[i * out.row + j * out.column] : Pack<T>{};
   }
   for (int64_t k = 0; k < count; ++k) {
     Pack<T> right[J];
@@ -43,17 +47,17 @@ inline void product_tile(Strided<T> x, Strided<T> y, Strided<T> out, int64_t cou
   }
 }
 
-// out += x y^T: out [rows, columns], x [rows, count], y [columns, count]
-template <typename T>
-inline void add_product(Strided<T> x, Strided<T> y, Strided<T> out, int64_t rows, int64_t columns,
-                        int64_t count) noexcept {
+// out = x y^T, or out += x y^T: out [rows, columns], x [rows, count], y [columns, count]
+template <typename T, Add How>
+inline void make_product(Strided<T> x, Strided<T> y, Strided<T> out, int64_t rows, int64_t columns,
+                         int64_t count) noexcept {
   for (int64_t i = 0; i < rows; i += kTileRows) {
     const bool whole = i + kTileRows <= rows;
     for (int64_t j = 0; j < columns; j += kTileColumns) {
       const Strided<T> xi = {x.at + i * x.row, x.row, x.column}, yj = {y.at + j * y.row, y.row, y.column};
       const Strided<T> oij = {out.at + i * out.row + j * out.column, out.row, out.column};
       if (whole && j + kTileColumns <= columns) {
-        product_tile<T, kTileRows, kTileColumns>(xi, yj, oij, count);
+        product_tile<T, kTileRows, kTileColumns, How>(xi, yj, oij, count);
         continue;
       }
       const int64_t down = whole ? kTileRows : 1, across = j + kTileColumns <= columns ? kTileColumns : 1;
@@ -62,11 +66,11 @@ inline void add_product(Strided<T> x, Strided<T> y, Strided<T> out, int64_t rows
           const Strided<T> xl = {x.at + l * x.row, x.row, x.column}, yk = {y.at + k * y.row, y.row, y.column};
           const Strided<T> olk = {out.at + l * out.row + k * out.column, out.row, out.column};
           if (down > 1) {
-            product_tile<T, kTileRows, 1>(xl, yk, olk, count);
+            product_tile<T, kTileRows, 1, How>(xl, yk, olk, count);
           } else if (across > 1) {
-            product_tile<T, 1, kTileColumns>(xl, yk, olk, count);
+            product_tile<T, 1, kTileColumns, How>(xl, yk, olk, count);
           } else {
-            product_tile<T, 1, 1>(xl, yk, olk, count);
+            product_tile<T, 1, 1, How>(xl, yk, olk, count);
           }
         }
       }
@@ -219,9 +223,8 @@ template <typename T>
 inline void make_part(const ScanPlan& plan, const PartArrays<T>& part, PartPacks<T> packs, Pack<T>* z,
                       int64_t steps, Pack<T>* out) noexcept {
   const int64_t rows = steps * part.part->rows, numbers = part.numbers;
-  for (int64_t i = 0; i < rows * numbers; ++i) out[i] = Pack<T>{};
-  add_product<T>(part_features<T>(plan, *part.part, z), {packs.weight, part.part->count, 1},
-                 {out, numbers, 1}, rows, numbers, part.part->count);
+  make_product<T, Add::No>(part_features<T>(plan, *part.part, z), {packs.weight, part.part->count, 1},
+                           {out, numbers, 1}, rows, numbers, part.part->count);
   for (int64_t r = 0; r < rows; ++r)
     apply_form<T>(part.part->form, part.mask ? packs.mask : nullptr, out + r * numbers, numbers);
 }
@@ -235,11 +238,11 @@ inline void part_backward(const ScanPlan& plan, const PartArrays<T>& part, PartP
   for (int64_t r = 0; r < rows; ++r)
     form_backward<T>(part.part->form, part.mask ? packs.mask : nullptr, made + r * numbers,
                      grad + r * numbers, numbers);
-  add_product<T>({grad, numbers, 1}, {packs.weight, 1, features}, part_features<T>(plan, *part.part, grad_z),
-                 rows, features, numbers);
+  make_product<T, Add::Yes>({grad, numbers, 1}, {packs.weight, 1, features},
+                            part_features<T>(plan, *part.part, grad_z), rows, features, numbers);
   const Strided<T> across = part_features<T>(plan, *part.part, z);
-  add_product<T>({grad, 1, numbers}, {across.at, 1, across.row}, {grad_weight, features, 1}, numbers,
-                 features, rows);
+  make_product<T, Add::Yes>({grad, 1, numbers}, {across.at, 1, across.row}, {grad_weight, features, 1},
+                            numbers, features, rows);
 }
 
 }  // namespace fastweights::kernels::FW_ISA
