@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -75,7 +76,9 @@ Json describe(const ScanShape& shape, What what) {
   return {{"shape", shape.name}, {"what", what == What::Step ? "step" : "forward"}};
 }
 
-void add_sizes(Json& line, const ScanShape& shape) {
+void add_sizes(Json& line, const ScanShape& shape, const MemoryPlan& plan) {
+  line["planned_mb"] = static_cast<double>(plan.bytes) / (1 << 20);
+  line["blocks"] = plan.blocks;
   line["samples"] = shape.samples();
   line["steps"] = shape.longest_steps();
   line["heads"] = shape.config.heads;
@@ -84,8 +87,9 @@ void add_sizes(Json& line, const ScanShape& shape) {
 
 Json measure(const ScanShape& shape, What what, const Settings& settings) {
   const ScanShape shorter = shape.definition_steps > 0 ? with_steps(shape, shape.definition_steps) : shape;
+  // in one block, which is what costs the definition least
   ModelConfig plain = shape.config;
-  plain.solver.memory_limit = 0;
+  plain.solver.memory_limit = std::numeric_limits<int64_t>::max();
   ScanRun model(Way::Model, shape.config, make_batch(shape)),
       definition(Way::Definition, plain, make_batch(shorter));
   const double peak = peak_mb_of([&] { milliseconds(model, what); });
@@ -103,7 +107,7 @@ Json measure(const ScanShape& shape, What what, const Settings& settings) {
   line["ratio"] = definition_ms / ms;
   line["peak_mb"] = peak;
   line["definition_steps"] = shorter.longest_steps();
-  add_sizes(line, shape);
+  add_sizes(line, shape, model.plan());
   return line;
 }
 
@@ -122,7 +126,7 @@ Json measure_point(const ScanShape& shape, const char* varied, int64_t number, c
   line["varied"] = varied;
   line["number"] = number;
   line["ms_per_unit"] = median(times) / static_cast<double>(number);
-  add_sizes(line, shape);
+  add_sizes(line, shape, model.plan());
   return line;
 }
 

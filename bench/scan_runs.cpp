@@ -52,6 +52,7 @@ Tensor ScanRun::definition_outputs(const ForwardOptions& options) {
   const Schedule schedule = make_schedule(parts_->config, signal, signal.begin(), ends);
   const EngineRun run = run_engine(parts_, signal, masks, w0, schedule, Backend::Reference);
   backend_ = run.backend;
+  plan_ = run.plan;
   return readout(*parts_, signal.sample(ends), run.w, schedule.sample_index, masks);
 }
 
@@ -60,6 +61,7 @@ Tensor ScanRun::outputs(const ForwardOptions& options) {
   const ModelOutput out = model_.forward({.series = batch_.series}, options);
   if (!out.status) throw std::runtime_error(out.status.message());
   backend_ = out.backend;
+  plan_ = out.plan;
   return out.outputs;
 }
 

@@ -26,6 +26,7 @@ class ScanRun {
   Tensor forward();
   /// That ran last.
   const std::string& backend() const { return backend_; }
+  const MemoryPlan& plan() const { return plan_; }
 
  private:
   Tensor outputs(const ForwardOptions& options);  // [B, O]
@@ -38,6 +39,7 @@ class ScanRun {
   std::vector<Tensor> parameters_;
   Adam adam_;
   std::string backend_;
+  MemoryPlan plan_;
 };
 
 /// Megabytes that were resident at most while this ran, beyond those before it; NaN where the system does not

@@ -83,6 +83,7 @@ struct Passes {
   std::vector<Tensor> gradients;   // of the parameters, then of the series' values
   std::vector<std::string> names;  // of the gradients
   std::string backend;
+  int64_t blocks = 1;
 };
 
 Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, at::ScalarType type) {
@@ -100,7 +101,8 @@ Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, a
   for (const Tensor& x : results) weights.push_back(uniform(x.sizes(), -1, 1, random, at::kFloat).to(type));
   std::vector<Tensor> inputs = model.parameter_tensors();
   inputs.push_back(input.series.values);
-  Passes passes = {out.outputs.detach(), {}, vector_jacobian(results, inputs, weights), {}, out.backend};
+  Passes passes = {out.outputs.detach(), {}, vector_jacobian(results, inputs, weights), {}, out.backend,
+                   out.plan.blocks};
   for (const Tensor& w : out.w) passes.w.push_back(w.detach());
   for (const auto& [name, tensor] : model.parameters()) passes.names.push_back(name);
   passes.names.push_back("values of the series");
@@ -120,6 +122,7 @@ double relative_error(const Tensor& got, const Tensor& expected, double smallest
 EngineErrors errors_of(const Passes& got, const Passes& expected) {
   EngineErrors errors;
   errors.backend = got.backend;
+  errors.blocks = got.blocks;
   // a comparison of the definition with itself would say nothing
   const bool compared = expected.backend == "reference" && got.backend.rfind("cpu-", 0) == 0;
   errors.outputs = compared ? relative_error(got.outputs, expected.outputs, 0) : kInfinite;

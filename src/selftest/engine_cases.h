@@ -37,6 +37,7 @@ struct EngineErrors {
   double outputs = 0, weights = 0, gradients = 0;
   std::string backend;         ///< that ran
   std::string worst_gradient;  ///< its name
+  int64_t blocks = 1;          ///< of time into which the engine cut the solve
   double largest() const;
 };
 

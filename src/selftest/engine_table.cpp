@@ -57,6 +57,9 @@ const std::vector<Combination> kCombinations = {
     {"oja", Drive::X, ControlKind::LogSignature, "midpoint", 5},
     {"oja_softmax", Drive::Derivative, ControlKind::LogSignature, "rk4", 1},
     {"delta_post", Drive::Derivative, ControlKind::LogSignature, "heun3", 23},
+    {"hebb", Drive::X, ControlKind::Hold, kExactFlow, 4},
+    {"oja", Drive::Derivative, ControlKind::Linear, kExactFlow, 5},
+    {"delta_pre", Drive::X, ControlKind::LogSignature, kExactFlow, 8},
     {"delta_pre", Drive::DerivativeKeys, ControlKind::NaturalCubic, "rk4", 20},
     {"delta_post", Drive::DerivativeValues, ControlKind::HermiteCubic, "rk4", 16},
 };
@@ -137,16 +140,18 @@ const std::vector<Special> kSpecials = {
        c.initial = InitialWeights::Zero;
        c.solver.max_step = 0.6;
      }},
-    // less than any block needs, so that there are as many as there can be
-    {"many blocks of time", "delta_post", Drive::DerivativeKeys, 8,
+    // less than any block needs, and more steps than the longest block of its least size has
+    {"several blocks of time", "delta_post", Drive::DerivativeKeys, 8,
      [](ModelConfig& c) {
-       c.solver.gradient = Gradient::Checkpointed;
+       c.solver.method = "midpoint";
+       c.solver.max_step = 0.05;
        c.solver.memory_limit = 1;
      }},
-    {"many blocks of time, two layers", "delta_pre", Drive::X, 4,
+    {"several blocks of time, two layers", "delta_pre", Drive::X, 4,
      [](ModelConfig& c) {
        c.layers = 2;
-       c.solver.gradient = Gradient::Checkpointed;
+       c.solver.method = "euler";
+       c.solver.max_step = 0.05;
        c.solver.memory_limit = 1;
      }},
 };

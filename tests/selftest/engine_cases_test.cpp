@@ -58,6 +58,17 @@ TEST(EngineCases, AnEngineThatCannotIsAnErrorAndNoPass) {
   EXPECT_THROW(engine_errors(config, kBatch, {at::kDouble}), std::invalid_argument);
 }
 
+TEST(EngineCases, AMemoryLimitMeansSeveralBlocksOfTime) {
+  int64_t limited = 0;
+  for (const EngineCase& c : engine_cases()) {
+    if (c.config.solver.memory_limit == 0) continue;
+    ++limited;
+    for (const EngineErrors& errors : engine_errors(c.config, c.batch, {at::kFloat, at::kDouble}))
+      EXPECT_GT(errors.blocks, 1) << c.name;
+  }
+  EXPECT_GT(limited, 1);
+}
+
 TEST(EngineCases, MeetSlowNetsThatCollapseAndOthers) {
   std::set<std::pair<Drive, bool>> found;
   for (const EngineCase& c : engine_cases()) {
@@ -91,7 +102,8 @@ TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
   }
   for (const auto& [control, name] : names_of(ControlKind::Hold))
     EXPECT_TRUE(controls.contains(control)) << name;
-  for (const char* method : {"euler", "midpoint", "heun3", "rk4"}) EXPECT_TRUE(methods.contains(method));
+  for (const char* method : {"euler", "midpoint", "heun3", "rk4", kExactFlow})
+    EXPECT_TRUE(methods.contains(method));
   for (const int64_t width : {1, 3, 4, 5, 8, 10, 16, 20, 23, 32})
     EXPECT_TRUE(widths.contains(width)) << width;
 }
