@@ -1,5 +1,3 @@
-#include <malloc.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -191,9 +189,7 @@ std::vector<ScanShape> chosen_shapes(const Settings& settings) {
 }
 
 int run(const Settings& settings) {
-  // freed memory stays with the process, as it does in a program that goes on training (gate.cpp)
-  mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, -1);
+  keep_freed_memory();
   set_threads(settings.threads);
   print_head(settings);
   int status = 0;

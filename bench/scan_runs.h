@@ -42,6 +42,10 @@ class ScanRun {
   MemoryPlan plan_;
 };
 
+/// Freed memory stays with the process, as it does in a program that goes on training: a result of a gigabyte
+/// would otherwise be fetched from the system again in every repetition.
+void keep_freed_memory();
+
 /// Megabytes that were resident at most while this ran, beyond those before it; NaN where the system does not
 /// let us know.
 double peak_mb_of(const std::function<void()>& work);

@@ -14,6 +14,9 @@ constexpr int64_t kOwnLimit = int64_t{768} << 20;
 // without a backward pass blocks cost nothing, and small ones stay in the cache
 constexpr int64_t kOwnLimitWithoutGradients = int64_t{64} << 20;
 
+// of threads, products and small things
+constexpr int64_t kOthers = int64_t{8} << 20;
+
 std::vector<int64_t> sample_steps(const StepRows& rows) {
   const int64_t* o = rows.offsets.data_ptr<int64_t>();
   std::vector<int64_t> steps;
@@ -26,25 +29,39 @@ std::vector<int64_t> cut(std::vector<int64_t> steps, int64_t block) {
   return steps;
 }
 
-// numbers per time at which the signal is looked at: what the signal, the slow net and, in a backward pass,
-// their gradients hold at once
-double numbers_per_time(const BlockTask& task, Recording recording) {
+// numbers per time at which the signal is looked at: what the signal and the slow net hold at once, and what
+// is left of them for a backward pass together with its gradients
+struct Numbers {
+  int64_t forward = 0, backward = 0;
+};
+
+Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
   const ModelParts& parts = *task.parts;
-  const bool back = recording == Recording::Yes;
   const int64_t channels = signal_size(parts.config);
-  const auto grads = task.signal.control().coefficients().requires_grad() ? 2 * channels : 0;
+  const int64_t grads = task.signal.control().coefficients().requires_grad() ? 2 * channels : 0;
   if (parts.layer_count() == 1 && nn::collapses(parts.layers[0], parts.wiring)) {
     const int64_t features = nn::feature_count(parts.layers[0]);
-    return static_cast<double>(2 * channels + (back ? 2 * features + grads : features));
+    const int64_t kept = parts.layers[0].value && !task.signal.piecewise_constant() ? 2 * channels : channels;
+    return {2 * channels + features, kept + (1 + parts_of_heads) * features + grads};
   }
-  double numbers = static_cast<double>(2 * channels + (back ? grads : 0));
+  Numbers numbers = {2 * channels, 2 * channels + grads};
   for (const nn::FastWeightLayer& layer : parts.layers) {
     const int64_t hidden = layer.programme.weight.size(1), made = layer.programme.weight.size(0);
     const int64_t values = layer.value ? layer.value->weight.size(0) : 0;
-    const int64_t above = layer.ff ? 4 * layer.query.weight.size(0) + 2 * layer.ff->in.weight.size(0) : 0;
-    numbers += static_cast<double>((back ? 3 : 2) * (2 * hidden + 2 * made + 2 * values + above));
+    const int64_t above = layer.ff ? 2 * layer.query.weight.size(0) + layer.ff->in.weight.size(0) : 0;
+    const int64_t once = 2 * (hidden + made + values) + above;
+    numbers.forward += once;
+    numbers.backward += once + made + values + hidden + above;
   }
   return numbers;
+}
+
+// the path through the data, and the schedule: times of steps and stages, of knots, and lists on the way
+int64_t fixed_bytes(const BlockTask& task) {
+  const Tensor& coefficients = task.signal.control().coefficients();
+  const auto bytes = static_cast<int64_t>(at::elementSize(coefficients.scalar_type()));
+  return coefficients.numel() * bytes + 24 * task.signal.control().knots().size(0) +
+         task.rows.dt.size(0) * (8 * task.rows.times.size(1) + 32 + bytes);
 }
 
 }  // namespace
@@ -60,18 +77,28 @@ MemoryPlan plan_memory(const BlockTask& task, Recording recording) {
   const int64_t z_rows = once ? 1 : stages, features = collapsed ? nn::feature_count(parts.layers[0]) : 0;
   const std::vector<int64_t> steps = sample_steps(task.rows);
   const int64_t state = samples * layers * heads * width * width * bytes;
-  const double per_time = numbers_per_time(task, recording) * static_cast<double>(bytes) + 16;
+  const int64_t lanes = kernels::scan_lanes(bytes), fixed = fixed_bytes(task);
+  const Numbers numbers = numbers_per_time(task, (heads + lanes - 1) / lanes);
 
   const auto needed = [&](int64_t block) {
     const std::vector<int64_t> here = cut(steps, block);
-    int64_t rows = 0;
-    for (const int64_t count : here) rows += count;
+    int64_t times = 0;
+    for (const int64_t count : here) times += count * z_rows;
     const ScanMemory memory = fused_memory(here, heads, width, stages, z_rows, features, parts.type());
     const int64_t blocks = (task.rows.longest + block - 1) / std::max<int64_t>(block, 1);
-    // the whole schedule, W at the beginning of each block, and one block
-    int64_t total = task.rows.dt.size(0) * (8 * stages + 16 + bytes) + memory.scratch + 4 * state;
-    if (back) total += (blocks > 1 ? blocks * state : 0) + memory.kept * layers;
-    return total + static_cast<int64_t>(per_time * static_cast<double>(rows * z_rows));
+    // a time itself, moved to the right side of a knot, with its place among the knots; the block's W
+    int64_t forward = kOthers + fixed + memory.scratch + times * (24 + bytes * numbers.forward) + 4 * state;
+    if (blocks > 1) forward += 8 * task.rows.dt.size(0);
+    if (!back) return forward;
+    forward += memory.kept * layers;
+    int64_t backward =
+        kOthers + memory.scratch + times * bytes * numbers.backward + memory.kept * layers + 8 * state;
+    // with several blocks path and schedule are needed once more, and W at the beginning of each
+    if (blocks > 1) {
+      forward += blocks * state;
+      backward += fixed + 24 * times + 8 * task.rows.dt.size(0) + blocks * state;
+    }
+    return std::max(forward, backward);
   };
 
   const int64_t given = parts.config.solver.memory_limit;
@@ -79,14 +106,24 @@ MemoryPlan plan_memory(const BlockTask& task, Recording recording) {
   const int64_t longest = std::max<int64_t>(task.rows.longest, 1);
   MemoryPlan plan;
   plan.steps = task.rows.longest;
-  plan.checkpoint = scan_stretch(width, kernels::scan_lanes(bytes), bytes);
-  // the longest blocks that fit, in whole stretches; where not even one does, that one
-  int64_t stretches = (longest + plan.checkpoint - 1) / plan.checkpoint;
-  int64_t blocks = 1;
-  while (blocks < stretches && needed((stretches + blocks - 1) / blocks * plan.checkpoint) > limit) ++blocks;
-  plan.block_steps = std::min(longest, (stretches + blocks - 1) / blocks * plan.checkpoint);
+  plan.checkpoint = scan_stretch(width, lanes, bytes);
+  // the longest blocks that fit, in whole stretches if they are longer than one; where none do, those that
+  // take the least
+  const auto block_of = [&](int64_t blocks) {
+    const int64_t block = (longest + blocks - 1) / blocks;
+    return block <= plan.checkpoint
+               ? block
+               : std::min(longest, (block + plan.checkpoint - 1) / plan.checkpoint * plan.checkpoint);
+  };
+  plan.block_steps = longest;
+  plan.bytes = needed(longest);
+  for (int64_t blocks = 2; blocks <= longest && plan.bytes > limit; blocks += 1 + blocks / 16) {
+    const int64_t total = needed(block_of(blocks));
+    if (total >= plan.bytes) continue;
+    plan.block_steps = block_of(blocks);
+    plan.bytes = total;
+  }
   plan.blocks = (longest + plan.block_steps - 1) / plan.block_steps;
-  plan.bytes = needed(plan.block_steps);
   return plan;
 }
 
