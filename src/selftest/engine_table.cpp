@@ -140,11 +140,11 @@ const std::vector<Special> kSpecials = {
        c.initial = InitialWeights::Zero;
        c.solver.max_step = 0.6;
      }},
-    // less than any block needs, and more steps than the longest block of its least size has
-    {"several blocks of time", "delta_post", Drive::DerivativeKeys, 8,
+    // less than any block needs, and so many steps that W at the beginnings of blocks is little beside them
+    {"several blocks of time", "delta_post", Drive::DerivativeKeys, 5,
      [](ModelConfig& c) {
        c.solver.method = "midpoint";
-       c.solver.max_step = 0.05;
+       c.solver.max_step = 0.02;
        c.solver.memory_limit = 1;
      }},
     {"several blocks of time, two layers", "delta_pre", Drive::X, 4,

@@ -65,7 +65,7 @@ TEST(Memory, PeakOfATrainingStepIsThePlans) {
   if (!measurable()) GTEST_SKIP() << "peak memory cannot be measured here";
   large_task(0).step();
   int64_t blocks = 0;
-  for (const int64_t limit : {int64_t{0}, int64_t{150} << 20, int64_t{100} << 20}) {
+  for (const int64_t limit : {int64_t{0}, int64_t{100} << 20, int64_t{70} << 20}) {
     Task task = large_task(limit);
     const MemoryPlan plan = *task.model.plan(task.input);
     return_freed_memory();
