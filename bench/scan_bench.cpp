@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <limits>
@@ -83,14 +84,20 @@ void add_sizes(Json& line, const ScanShape& shape, const MemoryPlan& plan) {
   line["threads"] = thread_count();
 }
 
-Json measure(const ScanShape& shape, What what, const Settings& settings) {
+// of the first run, before anything else has filled the process
+double peak_of(const ScanShape& shape, What what) {
+  ScanRun model(Way::Model, shape.config, make_batch(shape));
+  return peak_mb_of([&] { milliseconds(model, what); });
+}
+
+Json measure(const ScanShape& shape, What what, double peak, const Settings& settings) {
   const ScanShape shorter = shape.definition_steps > 0 ? with_steps(shape, shape.definition_steps) : shape;
   // in one block, which is what costs the definition least
   ModelConfig plain = shape.config;
   plain.solver.memory_limit = std::numeric_limits<int64_t>::max();
   ScanRun model(Way::Model, shape.config, make_batch(shape)),
       definition(Way::Definition, plain, make_batch(shorter));
-  const double peak = peak_mb_of([&] { milliseconds(model, what); });
+  milliseconds(model, what);
   milliseconds(definition, what);
   std::vector<double> ours, theirs;
   for (int i = 0; i < settings.repeat; ++i) {
@@ -189,20 +196,36 @@ std::vector<ScanShape> chosen_shapes(const Settings& settings) {
 }
 
 int run(const Settings& settings) {
-  keep_freed_memory();
   set_threads(settings.threads);
-  print_head(settings);
+  return_freed_memory();
+  std::vector<ScanShape> shapes;
   int status = 0;
   for (const ScanShape& shape : chosen_shapes(settings)) {
-    if (!gate(shape)) {
+    if (gate(shape)) {
+      shapes.push_back(shape);
+    } else {
       status = 1;
-      continue;
     }
-    if (settings.sweep) {
-      sweep(shape, settings);
-      continue;
+  }
+  if (settings.sweep) {
+    print_head(settings);
+    for (const ScanShape& shape : shapes) sweep(shape, settings);
+    return status;
+  }
+  std::vector<std::array<double, 2>> peaks;
+  for (const ScanShape& shape : shapes) {
+    if (!settings.json) {
+      const FastWeightProgrammer model(shape.config);
+      std::printf("%s: %s\n", shape.name.c_str(),
+                  model.plan({.series = make_batch(shape).series})->message().c_str());
     }
-    for (const What what : {What::Step, What::Forward}) print(measure(shape, what, settings), settings);
+    peaks.push_back({peak_of(shape, What::Step), peak_of(shape, What::Forward)});
+  }
+  print_head(settings);
+  keep_freed_memory();
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    print(measure(shapes[i], What::Step, peaks[i][0], settings), settings);
+    print(measure(shapes[i], What::Forward, peaks[i][1], settings), settings);
   }
   return status;
 }

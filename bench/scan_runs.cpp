@@ -81,19 +81,20 @@ void keep_freed_memory() {
   mallopt(M_TRIM_THRESHOLD, -1);
 }
 
-double peak_mb_of(const std::function<void()>& work) {
-  // what is freed, now and while this works, goes back to the system: only what is held counts
+void return_freed_memory() {
   constexpr int kLarge = 128 * 1024;
-  mallopt(M_MMAP_MAX, 65536);
   mallopt(M_MMAP_THRESHOLD, kLarge);
   mallopt(M_TRIM_THRESHOLD, kLarge);
+}
+
+double peak_mb_of(const std::function<void()>& work) {
+  // what was freed before belongs to nobody
   malloc_trim(0);
   std::ofstream reset("/proc/self/clear_refs");
   reset << "5" << std::flush;
   const bool known = static_cast<bool>(reset);
   const double before = status_mb("VmRSS");
   work();
-  keep_freed_memory();
   return known ? status_mb("VmHWM") - before : std::nan("");
 }
 

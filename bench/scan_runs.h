@@ -42,6 +42,8 @@ class ScanRun {
   MemoryPlan plan_;
 };
 
+/// What is freed goes back to the system at once: only what is held counts.
+void return_freed_memory();
 /// Freed memory stays with the process, as it does in a program that goes on training: a result of a gigabyte
 /// would otherwise be fetched from the system again in every repetition.
 void keep_freed_memory();

@@ -65,11 +65,15 @@ std::vector<ScanShape> all_shapes() {
     return c;
   }();
   const int64_t worm_points = 4496 * worms.control.window_increments + 1;
+  const int64_t million_points = 1'000'000 * worms.control.window_increments + 1;
   // the recorded definition holds gigabytes for a hundred steps of 1,024 series: where it is long it is timed
   // on its first steps, all of which cost the same
-  return {gated({"E", worms, equal_lengths(181, worm_points), 64}), speech("S", "delta_cde", 16),
-          gated({"P", sepsis, spread_lengths(1024), 0}), speech("S-hebb", "hebb_cde", 32),
-          speech("S-oja", "oja_cde", 32)};
+  return {gated({"E", worms, equal_lengths(181, worm_points), 64}),
+          speech("S", "delta_cde", 16),
+          gated({"P", sepsis, spread_lengths(1024), 0}),
+          speech("S-hebb", "hebb_cde", 32),
+          speech("S-oja", "oja_cde", 32),
+          gated({"M", worms, equal_lengths(1, million_points), 64})};
 }
 
 ScanShape with_steps(ScanShape shape, int64_t steps) {

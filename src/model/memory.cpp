@@ -10,9 +10,12 @@
 namespace fastweights {
 namespace {
 
+// beyond path and schedule
 constexpr int64_t kOwnLimit = int64_t{768} << 20;
-// without a backward pass blocks cost nothing, and small ones stay in the cache
+// without a backward pass blocks cost nothing, and small ones stay near the processor
 constexpr int64_t kOwnLimitWithoutGradients = int64_t{64} << 20;
+// more blocks must be worth it
+constexpr double kWorth = 0.97;
 
 // of threads, products and small things
 constexpr int64_t kOthers = int64_t{8} << 20;
@@ -102,7 +105,7 @@ MemoryPlan plan_memory(const BlockTask& task, Recording recording) {
   };
 
   const int64_t given = parts.config.solver.memory_limit;
-  const int64_t limit = given > 0 ? given : back ? kOwnLimit : kOwnLimitWithoutGradients;
+  const int64_t limit = given > 0 ? given : fixed + (back ? kOwnLimit : kOwnLimitWithoutGradients);
   const int64_t longest = std::max<int64_t>(task.rows.longest, 1);
   MemoryPlan plan;
   plan.steps = task.rows.longest;
@@ -119,7 +122,7 @@ MemoryPlan plan_memory(const BlockTask& task, Recording recording) {
   plan.bytes = needed(longest);
   for (int64_t blocks = 2; blocks <= longest && plan.bytes > limit; blocks += 1 + blocks / 16) {
     const int64_t total = needed(block_of(blocks));
-    if (total >= plan.bytes) continue;
+    if (static_cast<double>(total - kOthers) > kWorth * static_cast<double>(plan.bytes - kOthers)) continue;
     plan.block_steps = block_of(blocks);
     plan.bytes = total;
   }
