@@ -208,6 +208,7 @@ int run(const Settings& settings) {
     }
   }
   if (settings.sweep) {
+    keep_freed_memory();
     print_head(settings);
     for (const ScanShape& shape : shapes) sweep(shape, settings);
     return status;
