@@ -251,17 +251,24 @@ FusedOutput run(Call call, Arrays arrays, StageSlopes slopes) {
 
 Tensor plain(const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : tensor; }
 
-}  // namespace
-
-std::string cpu_backend() { return std::string("cpu-") + kernels::name(kernels::instruction_set()); }
-
-FusedOutput fused_scan(const ScanInput& input, const ScanOptions& options, StageSlopes slopes) {
+// what both kinds of input have
+template <typename Input>
+Call call_of(const Input& input, const ScanOptions& options) {
   Call call;
   call.type = input.w0.scalar_type();
   call.plan = plan_of(options, input.w0.size(1), input.w0.size(2), call.type);
   call.offsets = plain(input.offsets);
   call.places = plain(input.output_steps);
   call.output_offsets = plain(input.output_offsets);
+  return call;
+}
+
+}  // namespace
+
+std::string cpu_backend() { return std::string("cpu-") + kernels::name(kernels::instruction_set()); }
+
+FusedOutput fused_scan(const ScanInput& input, const ScanOptions& options, StageSlopes slopes) {
+  Call call = call_of(input, options);
   call.plan.source = kernels::ScanSource::Given;
   call.plan.queries = input.q.defined() && options.reads != ScanReads::Slopes ? input.q.size(2) : 0;
   const bool oja = is_oja(options.rule);
@@ -284,12 +291,7 @@ FusedOutput fused_scan(const ScanInput& input, const ScanOptions& options, Stage
 }
 
 FusedOutput fused_scan(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options) {
-  Call call;
-  call.type = input.w0.scalar_type();
-  call.plan = plan_of(options, input.w0.size(1), input.w0.size(2), call.type);
-  call.offsets = plain(input.offsets);
-  call.places = plain(input.output_steps);
-  call.output_offsets = plain(input.output_offsets);
+  Call call = call_of(input, options);
   call.plan.source = kernels::ScanSource::Features;
   const bool oja = is_oja(options.rule);
   const int64_t features = input.z.size(2), keys = input.k_weight.size(2), values = input.v_weight.size(2);
