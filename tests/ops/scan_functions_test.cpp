@@ -130,10 +130,13 @@ TEST(ScanFunctions, TanhIsGoodToFourUnits) {
     EXPECT_LE(error, 4) << type;
     RecordProperty(message("tanh_", type), std::to_string(error));
     const Tensor extremes = op_tanh(special(type));
-    EXPECT_TRUE(is(extremes.slice(0, 0, 8), {1, -1, 1, -1, 1, -1, 0, 0})) << type;
+    EXPECT_TRUE(is(extremes.slice(0, 6, 8), {0, 0})) << type;
     EXPECT_TRUE(std::isnan(extremes[8].item<double>())) << type;
-    // rounding may carry it a unit beyond 1
+    // rounding may carry it a unit beyond 1, or leave it a unit below where the compiler fused no
+    // multiplication and addition in Newton's last step
     const double unit = type == at::kFloat ? 0x1p-23 : 0x1p-52;
+    const Tensor ends = at::tensor({1.0, -1.0, 1.0, -1.0, 1.0, -1.0}, at::kDouble);
+    EXPECT_LE((extremes.slice(0, 0, 6).to(at::kDouble) - ends).abs().max().item<double>(), unit) << type;
     EXPECT_LE(op_tanh(x).abs().max().item<double>(), 1 + unit) << type;
   }
 }
