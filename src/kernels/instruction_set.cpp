@@ -1,5 +1,6 @@
 #include "kernels/instruction_set.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
@@ -26,11 +27,19 @@ InstructionSet chosen() noexcept {
   return widest();
 }
 
+std::atomic<InstructionSet>& in_use() noexcept {
+  static std::atomic<InstructionSet> set = chosen();
+  return set;
+}
+
 }  // namespace
 
-InstructionSet instruction_set() noexcept {
-  static const InstructionSet kChosen = chosen();
-  return kChosen;
+InstructionSet instruction_set() noexcept { return in_use().load(std::memory_order_relaxed); }
+
+bool use(InstructionSet set) noexcept {
+  if (set > widest()) return false;
+  in_use() = set;
+  return true;
 }
 
 const char* name(InstructionSet set) noexcept {

@@ -116,7 +116,7 @@ namespace {
 
 // a run before its first step
 struct Prepared {
-  Plan plan;
+  int64_t steps;  // of the batch; the plan itself, which may be long, is not kept
   std::vector<Place> places;
   BlockTask task;
 };
@@ -127,7 +127,7 @@ Prepared prepare(const std::shared_ptr<const ModelParts>& parts, const Signal& s
   const bool exact = parts->config.solver.method == kExactFlow;
   // the solution itself looks at the signal once, like Euler's method
   const Tableau tableau = exact ? euler() : std::get<Tableau>(method(parts->config.solver.method));
-  Plan plan = fixed_plan(schedule.ts, w0, {.method = tableau, .steps = schedule.steps});
+  const Plan plan = fixed_plan(schedule.ts, w0, {.method = tableau, .steps = schedule.steps});
   std::vector<Place> places = output_places(plan, samples);
   BlockTask task = {.parts = parts, .signal = signal, .masks = masks};
   task.scan.rule = parts->wiring.rule;
@@ -135,7 +135,7 @@ Prepared prepare(const std::shared_ptr<const ModelParts>& parts, const Signal& s
   task.rows = step_rows(plan, tableau, samples);
   task.shared = shared_rows(*parts, signal, plan);
   task.wanted = wanted_steps(places, schedule, samples);
-  return {std::move(plan), std::move(places), std::move(task)};
+  return {static_cast<int64_t>(plan.steps.size()), std::move(places), std::move(task)};
 }
 
 }  // namespace
@@ -163,7 +163,7 @@ EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signa
   const Tensor w = run_blocks(task, w0);
   result.w = at_places(w, task.wanted, run.places, schedule.time_index, schedule.sample_index);
   result.last = at_places(w, task.wanted, run.places, schedule.last_index, at::arange(samples, at::kLong));
-  result.steps = static_cast<int64_t>(run.plan.steps.size());
+  result.steps = run.steps;
   result.evaluations = result.steps * task.rows.times.size(1);
   result.status = check_finite(result.w, schedule);
   result.backend = backend == Backend::Reference ? "reference" : cpu_backend();

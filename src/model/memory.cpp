@@ -18,7 +18,7 @@ constexpr int64_t kOwnLimitWithoutGradients = int64_t{64} << 20;
 constexpr double kWorth = 0.97;
 
 // of threads, products and small things
-constexpr int64_t kOthers = int64_t{8} << 20;
+constexpr int64_t kOthers = int64_t{3} << 20;
 
 std::vector<int64_t> sample_steps(const StepRows& rows) {
   const int64_t* o = rows.offsets.data_ptr<int64_t>();
@@ -47,6 +47,7 @@ Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
     const int64_t kept = parts.layers[0].value && !task.signal.piecewise_constant() ? 2 * channels : channels;
     return {2 * channels + features, kept + (1 + parts_of_heads) * features + grads};
   }
+  // a layer's gradients come when those of the layers above have gone
   Numbers numbers = {2 * channels, 2 * channels + grads};
   for (const nn::FastWeightLayer& layer : parts.layers) {
     const int64_t hidden = layer.programme.weight.size(1), made = layer.programme.weight.size(0);
@@ -54,17 +55,17 @@ Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
     const int64_t above = layer.ff ? 2 * layer.query.weight.size(0) + layer.ff->in.weight.size(0) : 0;
     const int64_t once = 2 * (hidden + made + values) + above;
     numbers.forward += once;
-    numbers.backward += once + made + values + hidden + above;
+    numbers.backward = std::max(numbers.backward, numbers.forward + grads + made + values + hidden + above);
   }
   return numbers;
 }
 
-// the path through the data, and the schedule: times of steps and stages, of knots, and lists on the way
+// the path through the data with its knots, and the schedule: times of steps and stages
 int64_t fixed_bytes(const BlockTask& task) {
   const Tensor& coefficients = task.signal.control().coefficients();
   const auto bytes = static_cast<int64_t>(at::elementSize(coefficients.scalar_type()));
-  return coefficients.numel() * bytes + 24 * task.signal.control().knots().size(0) +
-         task.rows.dt.size(0) * (8 * task.rows.times.size(1) + 32 + bytes);
+  return coefficients.numel() * bytes + 16 * task.signal.control().knots().size(0) +
+         task.rows.dt.size(0) * (8 * task.rows.times.size(1) + 8 + bytes);
 }
 
 }  // namespace
@@ -89,8 +90,7 @@ MemoryPlan plan_memory(const BlockTask& task, Recording recording) {
     for (const int64_t count : here) times += count * z_rows;
     const ScanMemory memory = fused_memory(here, heads, width, stages, z_rows, features, parts.type());
     const int64_t blocks = (task.rows.longest + block - 1) / std::max<int64_t>(block, 1);
-    // a time itself, moved to the right side of a knot, with its place among the knots; the block's W
-    int64_t forward = kOthers + fixed + memory.scratch + times * (24 + bytes * numbers.forward) + 4 * state;
+    int64_t forward = kOthers + fixed + memory.scratch + times * bytes * numbers.forward + 4 * state;
     if (blocks > 1) forward += 8 * task.rows.dt.size(0);
     if (!back) return forward;
     forward += memory.kept * layers;

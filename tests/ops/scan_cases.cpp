@@ -151,6 +151,22 @@ void measure(ScanResult& result, const std::string& name, double scale) {
   }
 }
 
+// a step rounds some twenty times in numbers of the size of the largest one (stages, dot products, sums), and
+// the steps' errors, of either sign, add up like a random walk
+double tolerance(const ScanCase& c, at::ScalarType type) {
+  const double steps = static_cast<double>(*std::max_element(c.steps.begin(), c.steps.end()));
+  const double rounding = type == at::kDouble ? 0x1p-53 : 0x1p-24;
+  return 20 * (1 + std::sqrt(steps)) * rounding;
+}
+
+double error(const ScanResult::Entry& got, const ScanResult::Entry& expected) {
+  if (got.name != expected.name || got.tensor.sizes() != expected.tensor.sizes()) return INFINITY;
+  if (got.tensor.numel() == 0) return 0;
+  const Tensor difference = (got.tensor.to(at::kDouble) - expected.tensor).abs();
+  const double found = difference.max().item<double>() / expected.scale;
+  return std::isnan(found) ? INFINITY : found;
+}
+
 }  // namespace
 
 int64_t ScanCase::stages() const {
@@ -333,6 +349,13 @@ ScanResult definition(const ScanCase& c) {
           scale_of_dt(features.dt.detach(), input.beta.detach(), result.at("gradient of beta")));
   result.entries.resize(result.entries.size() - leaves.size() + wanted);
   return result;
+}
+
+void expect_near(const ScanCase& c, const ScanResult& got, const ScanResult& expected, at::ScalarType type) {
+  ASSERT_EQ(got.entries.size(), expected.entries.size());
+  for (size_t i = 0; i < got.entries.size(); ++i)
+    EXPECT_LT(error(got.entries[i], expected.entries[i]), tolerance(c, type))
+        << got.entries[i].name << " in " << type;
 }
 
 void expect_same_bits(const ScanResult& got, const ScanResult& expected) {

@@ -27,6 +27,9 @@ struct MadeOf {
   ProgrammeForms forms = {};
 };
 
+/// Head widths with kernels of their own, and some without.
+inline const std::vector<int64_t> kScanWidths = {1, 3, 4, 5, 8, 10, 16, 20, 23, 32, 64};
+
 struct ScanCase {
   Rule rule = delta_pre();
   ScanMethod method = rk4();
@@ -72,6 +75,8 @@ ScanResult run(const ScanCase& c, at::ScalarType type, Backend backend);
 /// The definition in float64. Programmes are made of features here, too, once more in plain sight.
 ScanResult definition(const ScanCase& c);
 
+/// Equal up to rounding, of which there is more the longer the samples are.
+void expect_near(const ScanCase& c, const ScanResult& got, const ScanResult& expected, at::ScalarType type);
 void expect_same_bits(const ScanResult& got, const ScanResult& expected);
 
 /// Random weights of w and, if there are queries, of y and dy.

@@ -13,32 +13,8 @@
 namespace fastweights::testing {
 namespace {
 
-const std::vector<int64_t> kWidths = {1, 3, 4, 5, 8, 10, 16, 20, 23, 32, 64};
 // around the longest distance of two kept matrices
 const std::vector<int64_t> kRagged = {65, 1, 64, 0, 2, 63};
-
-// a step rounds some twenty times in numbers of the size of the largest one (stages, dot products, sums), and
-// the steps' errors, of either sign, add up like a random walk
-double tolerance(const ScanCase& c, at::ScalarType type) {
-  const double steps = static_cast<double>(*std::max_element(c.steps.begin(), c.steps.end()));
-  const double rounding = type == at::kDouble ? 0x1p-53 : 0x1p-24;
-  return 20 * (1 + std::sqrt(steps)) * rounding;
-}
-
-double error(const ScanResult::Entry& got, const ScanResult::Entry& expected) {
-  if (got.name != expected.name || got.tensor.sizes() != expected.tensor.sizes()) return INFINITY;
-  if (got.tensor.numel() == 0) return 0;
-  const Tensor difference = (got.tensor.to(at::kDouble) - expected.tensor).abs();
-  const double found = difference.max().item<double>() / expected.scale;
-  return std::isnan(found) ? INFINITY : found;
-}
-
-void expect_near(const ScanCase& c, const ScanResult& got, const ScanResult& expected, at::ScalarType type) {
-  ASSERT_EQ(got.entries.size(), expected.entries.size());
-  for (size_t i = 0; i < got.entries.size(); ++i)
-    EXPECT_LT(error(got.entries[i], expected.entries[i]), tolerance(c, type))
-        << got.entries[i].name << " in " << type;
-}
 
 // the definition is the slow part: it is computed once for both types and all numbers of threads
 void expect_equivalent(const ScanCase& c, const std::vector<int>& thread_counts = {}) {
@@ -85,7 +61,7 @@ int64_t heads_for(int64_t width, size_t n) {
 TEST(Scan, EveryRuleAtEveryWidthIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
-    for (const int64_t width : kWidths) {
+    for (const int64_t width : kScanWidths) {
       const ScanCase c = {.rule = rule,
                           .method = in_turn(fused_methods(rule), n * 3),
                           .width = width,
@@ -206,7 +182,7 @@ TEST(ScanFeatures, TheReferenceIsTheDefinition) {
 TEST(ScanFeatures, EveryRuleAtEveryWidthIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
-    for (const int64_t width : kWidths) {
+    for (const int64_t width : kScanWidths) {
       const ScanCase c = {.rule = rule,
                           .method = in_turn(fused_methods(rule), n * 3 + 1),
                           .width = width,
