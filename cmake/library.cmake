@@ -33,6 +33,7 @@ add_library(fastweights
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
+  src/data/dataset.cpp
   src/environment/environment.cpp
   src/model/block.cpp
   src/model/config.cpp

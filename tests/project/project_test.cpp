@@ -54,11 +54,13 @@ const std::map<std::string, std::set<std::string>> kBelow = {
     {"solve", {"base", "kernels", "tensor"}},
     {"ops", {"base", "kernels", "tensor", "solve"}},
     {"control", {"base", "kernels", "tensor", "solve", "ops"}},
+    {"data", {"base", "kernels", "tensor"}},
     {"environment", {"base", "kernels", "tensor"}},
     {"nn", {"base", "kernels", "tensor", "solve", "ops", "control"}},
     {"model", {"base", "kernels", "tensor", "solve", "ops", "control", "nn"}},
-    {"train", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model"}},
-    {"selftest", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model", "train"}},
+    {"train", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model", "data"}},
+    {"report", {"base"}},
+    {"selftest", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model", "data", "train"}},
 };
 
 const std::map<std::string, std::string> kPublicHeaders = {
@@ -71,6 +73,7 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"backend.h", "base"},         {"scan.h", "ops"},
     {"model_config.h", "model"},   {"model.h", "model"},
     {"published.h", "model"},      {"gradcheck.h", "model"},
+    {"dataset.h", "data"},         {"read.h", "data"},
     {"optimise.h", "train"},       {"selftest.h", "selftest"},
 };
 

@@ -1,0 +1,208 @@
+#include "fastweights/dataset.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <stdexcept>
+
+#include "base/nearest.h"
+#include "fastweights/error.h"
+
+namespace fastweights {
+namespace {
+
+template <typename... Parts>
+[[noreturn]] void refuse(const Series& series, const Parts&... parts) {
+  const std::string where = series.where.empty() ? "series '" + series.id + "'" : series.where;
+  throw std::runtime_error(message(where, ": ", parts...));
+}
+
+// as a person would write it
+std::string shown(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", x);
+  return text;
+}
+
+bool is_number(const std::string& label) {
+  char* end = nullptr;
+  std::strtod(label.c_str(), &end);
+  return !label.empty() && *end == '\0';
+}
+
+std::vector<std::string> found_classes(const std::vector<Series>& series) {
+  std::set<std::string> names;
+  for (const Series& s : series) {
+    if (!s.label.empty()) names.insert(s.label);
+    for (const std::string& label : s.step_labels) {
+      if (!label.empty()) names.insert(label);
+    }
+  }
+  std::vector<std::string> classes(names.begin(), names.end());
+  if (std::all_of(classes.begin(), classes.end(), is_number)) {
+    std::stable_sort(classes.begin(), classes.end(), [](const std::string& a, const std::string& b) {
+      return std::strtod(a.c_str(), nullptr) < std::strtod(b.c_str(), nullptr);
+    });
+  }
+  return classes;
+}
+
+// which column a value stands in, by name
+void check_values(const DataHead& head, const Series& s) {
+  const size_t channels = head.channels.size();
+  for (size_t i = 0; i < s.values.size(); ++i) {
+    if (std::isinf(s.values[i]))
+      refuse(s, "channel '", head.channels[i % channels], "' is infinite at row ", i / channels + 1,
+             "; leave a value empty that was not observed");
+  }
+  for (size_t i = 0; i < s.statics.size(); ++i) {
+    if (std::isinf(s.statics[i])) refuse(s, "static feature '", head.statics[i], "' is infinite");
+  }
+}
+
+void check_series(const DataHead& head, const Series& s) {
+  const size_t length = s.times.size(), channels = head.channels.size();
+  if (length == 0) refuse(s, "a series needs at least one row");
+  if (s.values.size() != length * channels)
+    refuse(s, length, " times and ", channels, " channels make ", length * channels, " values, got ",
+           s.values.size());
+  if (s.statics.size() != head.statics.size())
+    refuse(s, head.statics.size(), " static features are wanted, got ", s.statics.size());
+  if (s.targets.size() != head.targets.size())
+    refuse(s, head.targets.size(), " targets are wanted, got ", s.targets.size());
+  if (!s.step_labels.empty() && s.step_labels.size() != length)
+    refuse(s, length, " rows need as many labels, got ", s.step_labels.size());
+  for (size_t i = 0; i < length; ++i) {
+    if (!std::isfinite(s.times[i])) refuse(s, "the time of row ", i + 1, " is not a number");
+    if (i > 0 && s.times[i] <= s.times[i - 1])
+      refuse(s, "times must rise: row ", i + 1, " has ", shown(s.times[i]), " after ", shown(s.times[i - 1]));
+  }
+  check_values(head, s);
+}
+
+template <typename T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+class Labels {
+ public:
+  explicit Labels(const std::vector<std::string>& classes) : classes_(classes) {
+    for (size_t i = 0; i < classes.size(); ++i) indices_.emplace(classes[i], static_cast<int64_t>(i));
+  }
+
+  int64_t index(const Series& series, const std::string& label) const {
+    if (label.empty()) return -1;
+    const auto found = indices_.find(label);
+    if (found == indices_.end())
+      refuse(series, "there is no class '", label, "'; the nearest is '", nearest(label, classes_), "'");
+    return found->second;
+  }
+
+ private:
+  const std::vector<std::string>& classes_;
+  std::map<std::string, int64_t> indices_;
+};
+
+}  // namespace
+
+int64_t DataSet::length(int64_t sample) const {
+  const auto b = static_cast<size_t>(sample);
+  return offsets[b + 1] - offsets[b];
+}
+
+DataSet collect(DataHead head, const std::vector<Series>& series) {
+  if (head.classes.empty()) head.classes = found_classes(series);
+  DataSet data = {.head = std::move(head)};
+  const Labels labels(data.head.classes);
+  size_t rows = 0;
+  bool labelled = false, steps_labelled = false;
+  for (const Series& s : series) {
+    check_series(data.head, s);
+    rows += s.times.size();
+    labelled = labelled || !s.label.empty();
+    steps_labelled = steps_labelled || !s.step_labels.empty();
+  }
+  data.times.reserve(rows);
+  data.values.reserve(rows * data.head.channels.size());
+  for (const Series& s : series) {
+    data.ids.push_back(s.id);
+    data.groups.push_back(s.group);
+    data.parts.push_back(s.part);
+    data.offsets.push_back(data.offsets.back() + static_cast<int64_t>(s.times.size()));
+    append(data.times, s.times);
+    append(data.values, s.values);
+    append(data.statics, s.statics);
+    append(data.targets, s.targets);
+    if (labelled) data.labels.push_back(labels.index(s, s.label));
+    if (!steps_labelled) continue;
+    for (size_t i = 0; i < s.times.size(); ++i)
+      data.step_labels.push_back(s.step_labels.empty() ? -1 : labels.index(s, s.step_labels[i]));
+  }
+  return data;
+}
+
+DataSet subset(const DataSet& data, const std::vector<int64_t>& samples) {
+  DataSet part = {.head = data.head};
+  const size_t channels = data.head.channels.size(), statics = data.head.statics.size(),
+               targets = data.head.targets.size();
+  // rows first .. last of something with so many numbers per row
+  const auto take = [](auto& to, const auto& from, size_t first, size_t last, size_t numbers) {
+    using Difference = std::ptrdiff_t;
+    to.insert(to.end(), from.begin() + static_cast<Difference>(first * numbers),
+              from.begin() + static_cast<Difference>(last * numbers));
+  };
+  for (const int64_t sample : samples) {
+    if (sample < 0 || sample >= data.samples())
+      throw std::invalid_argument("[subset] there is no sample " + std::to_string(sample) + " among " +
+                                  std::to_string(data.samples()));
+    const auto b = static_cast<size_t>(sample);
+    const auto first = static_cast<size_t>(data.offsets[b]), last = static_cast<size_t>(data.offsets[b + 1]);
+    part.ids.push_back(data.ids[b]);
+    part.groups.push_back(data.groups[b]);
+    part.parts.push_back(data.parts[b]);
+    part.offsets.push_back(part.offsets.back() + static_cast<int64_t>(last - first));
+    take(part.times, data.times, first, last, 1);
+    take(part.values, data.values, first, last, channels);
+    take(part.statics, data.statics, b, b + 1, statics);
+    take(part.targets, data.targets, b, b + 1, targets);
+    if (!data.labels.empty()) part.labels.push_back(data.labels[b]);
+    if (!data.step_labels.empty()) take(part.step_labels, data.step_labels, first, last, 1);
+  }
+  return part;
+}
+
+DataSet joined(const DataSet& first, const DataSet& second) {
+  const auto check = [&](const char* what, const std::vector<std::string>& a,
+                         const std::vector<std::string>& b) {
+    if (a != b)
+      throw std::runtime_error("'" + first.head.name + "' and '" + second.head.name + "' differ in their " +
+                               what);
+  };
+  check("channels", first.head.channels, second.head.channels);
+  check("static features", first.head.statics, second.head.statics);
+  check("targets", first.head.targets, second.head.targets);
+  check("classes", first.head.classes, second.head.classes);
+  if (first.labels.empty() != second.labels.empty() ||
+      first.step_labels.empty() != second.step_labels.empty())
+    throw std::runtime_error("only one of '" + first.head.name + "' and '" + second.head.name +
+                             "' has labels");
+  DataSet both = first;
+  append(both.head.skipped, second.head.skipped);
+  append(both.ids, second.ids);
+  append(both.groups, second.groups);
+  append(both.parts, second.parts);
+  for (size_t b = 1; b < second.offsets.size(); ++b) both.offsets.push_back(first.rows() + second.offsets[b]);
+  append(both.times, second.times);
+  append(both.values, second.values);
+  append(both.statics, second.statics);
+  append(both.labels, second.labels);
+  append(both.targets, second.targets);
+  append(both.step_labels, second.step_labels);
+  return both;
+}
+
+}  // namespace fastweights
