@@ -27,6 +27,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
 endif()
 
 add_library(fastweights
+  src/base/json_fields.cpp
   src/base/lyndon.cpp
   src/base/nearest.cpp
   src/base/random.cpp
@@ -34,6 +35,8 @@ add_library(fastweights
   src/control/control.cpp
   src/control/logsignature.cpp
   src/data/dataset.cpp
+  src/data/prepare.cpp
+  src/data/split.cpp
   src/environment/environment.cpp
   src/model/block.cpp
   src/model/config.cpp
@@ -81,7 +84,16 @@ add_library(fastweights
   src/tensor/safetensors_header.cpp
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
+  src/train/files.cpp
+  src/train/metrics.cpp
   src/train/optimise.cpp
+  src/train/predict.cpp
+  src/train/run.cpp
+  src/train/run_config.cpp
+  src/train/run_names.cpp
+  src/train/task.cpp
+  src/train/trained_model.cpp
+  src/train/trainer.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
 # random numbers are the same on machines that would fuse multiply-adds by themselves
 set_source_files_properties(src/base/random.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)

@@ -13,6 +13,16 @@ struct AdamOptions {
   double learning_rate = 1e-3;
   double beta1 = 0.9, beta2 = 0.999;  ///< what is left of the means of g and g^2 after a step
   double epsilon = 1e-8;
+  /// Decoupled (AdamW): parameters lose this share, times the learning rate, in each step.
+  double weight_decay = 0;
+  /// Of the learning rate, one for each parameter; none: all are 1.
+  std::vector<double> rate_factors = {};
+};
+
+/// What Adam remembers, parameter by parameter.
+struct AdamState {
+  std::vector<Tensor> first, second;  // means of g and g^2
+  std::vector<int64_t> steps;
 };
 
 /// Adam as PyTorch computes it:
@@ -30,14 +40,15 @@ class Adam {
   void set_learning_rate(double learning_rate);
   const AdamOptions& options() const { return options_; }
 
+  /// Copies; a later step does not change them.
+  AdamState state() const;
+  /// Goes on from there.
+  void set_state(const AdamState& state);
+
  private:
-  struct Means {
-    Tensor first, second;  // of g and g^2, each like the parameter
-    int64_t steps = 0;
-  };
   AdamOptions options_;
   std::vector<Tensor> parameters_;
-  std::vector<Means> means_;
+  AdamState state_;
 };
 
 /// weight * sum of the tensors' 2-norms, not squared; where a tensor is zero its gradient is.

@@ -20,6 +20,8 @@ void check(const AdamOptions& options) {
   FW_CHECK(options.beta2 >= 0 && options.beta2 < 1, "[adam] beta2 must be in [0, 1), got ", options.beta2);
   FW_CHECK(std::isfinite(options.epsilon) && options.epsilon >= 0,
            "[adam] epsilon must be finite and not negative, got ", options.epsilon);
+  FW_CHECK(std::isfinite(options.weight_decay) && options.weight_decay >= 0,
+           "[adam] weight_decay must be finite and not negative, got ", options.weight_decay);
 }
 
 }  // namespace
@@ -32,8 +34,39 @@ Adam::Adam(std::vector<Tensor> parameters, const AdamOptions& options)
     FW_CHECK(parameter.defined(), "[adam] parameter ", i, " is undefined");
     FW_CHECK(parameter.is_floating_point(), "[adam] parameter ", i, " must be of floating point, got ",
              parameter.scalar_type());
-    means_.push_back({at::zeros_like(parameter), at::zeros_like(parameter), 0});
+    state_.first.push_back(at::zeros_like(parameter));
+    state_.second.push_back(at::zeros_like(parameter));
+    state_.steps.push_back(0);
   }
+  FW_CHECK(options_.rate_factors.empty() || options_.rate_factors.size() == parameters_.size(),
+           "[adam] there are ", parameters_.size(), " parameters, got ", options_.rate_factors.size(),
+           " rate_factors");
+}
+
+AdamState Adam::state() const {
+  AdamState copy = state_;
+  for (std::vector<Tensor>* means : {&copy.first, &copy.second}) {
+    for (Tensor& mean : *means) mean = mean.clone();
+  }
+  return copy;
+}
+
+void Adam::set_state(const AdamState& state) {
+  const size_t count = parameters_.size();
+  FW_CHECK(state.first.size() == count && state.second.size() == count && state.steps.size() == count,
+           "[adam] there are ", count, " parameters, the state is of ", state.first.size());
+  for (size_t i = 0; i < count; ++i) {
+    FW_CHECK(
+        state.first[i].sizes() == parameters_[i].sizes() && state.second[i].sizes() == parameters_[i].sizes(),
+        "[adam] the state of parameter ", i, " must be ", parameters_[i].sizes(), ", got ",
+        state.first[i].sizes(), " and ", state.second[i].sizes());
+  }
+  const RecordGradients off(false);
+  for (size_t i = 0; i < count; ++i) {
+    state_.first[i].copy_(state.first[i]);
+    state_.second[i].copy_(state.second[i]);
+  }
+  state_.steps = state.steps;
 }
 
 void Adam::set_learning_rate(double learning_rate) {
@@ -53,15 +86,18 @@ void Adam::step(const std::vector<Tensor>& gradients) {
   for (size_t i = 0; i < gradients.size(); ++i) {
     const Tensor& gradient = gradients[i];
     if (!gradient.defined()) continue;
-    Means& means = means_[i];
-    const auto t = static_cast<double>(++means.steps);
-    means.first.mul_(options_.beta1).add_(gradient, 1 - options_.beta1);
-    means.second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
+    Tensor &first = state_.first[i], &second = state_.second[i];
+    const auto t = static_cast<double>(++state_.steps[i]);
+    const double rate =
+        options_.learning_rate * (options_.rate_factors.empty() ? 1 : options_.rate_factors[i]);
+    if (options_.weight_decay > 0) parameters_[i].mul_(1 - rate * options_.weight_decay);
+    first.mul_(options_.beta1).add_(gradient, 1 - options_.beta1);
+    second.mul_(options_.beta2).addcmul_(gradient, gradient, 1 - options_.beta2);
     // both means start at zero, which these corrections undo
     const double correction1 = 1 - std::pow(options_.beta1, t);
     const double correction2 = std::sqrt(1 - std::pow(options_.beta2, t));
-    const Tensor denominator = at::sqrt(means.second).div_(correction2).add_(options_.epsilon);
-    parameters_[i].addcdiv_(means.first, denominator, -options_.learning_rate / correction1);
+    const Tensor denominator = at::sqrt(second).div_(correction2).add_(options_.epsilon);
+    parameters_[i].addcdiv_(first, denominator, -rate / correction1);
   }
 }
 

@@ -58,7 +58,9 @@ const std::map<std::string, std::set<std::string>> kBelow = {
     {"environment", {"base", "kernels", "tensor"}},
     {"nn", {"base", "kernels", "tensor", "solve", "ops", "control"}},
     {"model", {"base", "kernels", "tensor", "solve", "ops", "control", "nn"}},
-    {"train", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model", "data"}},
+    {"train",
+     {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model", "data", "environment",
+      "report"}},
     {"report", {"base"}},
     {"selftest", {"base", "kernels", "tensor", "solve", "ops", "control", "nn", "model", "data", "train"}},
 };
@@ -73,6 +75,9 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"backend.h", "base"},         {"scan.h", "ops"},
     {"model_config.h", "model"},   {"model.h", "model"},
     {"published.h", "model"},      {"gradcheck.h", "model"},
+    {"split.h", "data"},           {"prepare.h", "data"},
+    {"task.h", "train"},           {"metrics.h", "train"},
+    {"train.h", "train"},          {"run.h", "train"},
     {"dataset.h", "data"},         {"read.h", "data"},
     {"optimise.h", "train"},       {"selftest.h", "selftest"},
 };

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fastweights/tensor.h"
+
+/// How good predictions are. All in float64, on the CPU.
+
+namespace fastweights {
+
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+/// Probabilities [M, K] of the classes and the true ones [M]; rows whose truth is -1 do not count. Accuracy,
+/// balanced accuracy (mean recall over classes that occur), log-loss, F1 (of the second of two classes, or
+/// the mean over classes), AUROC and average precision (of two classes; with more, the mean of one against
+/// the rest over classes that occur). `threshold` decides between two classes.
+Metrics classification_metrics(const Tensor& probabilities, const Tensor& classes, double threshold = 0.5);
+
+/// Predictions and truth [M, O] in their own units; NaN does not count. Mean squared and absolute errors, and
+/// the share of variance explained.
+Metrics regression_metrics(const Tensor& predictions, const Tensor& targets);
+
+/// The value of one; NaN, if it is not among them.
+double metric(const Metrics& metrics, const std::string& name);
+
+/// Whether a larger one is better.
+bool larger_is_better(const std::string& name);
+
+/// Share of pairs of a positive and a negative that scores put in the right order, ties being half right.
+double auroc(const Tensor& scores, const Tensor& positive);
+double average_precision(const Tensor& scores, const Tensor& positive);
+
+/// The threshold of a probability at which a metric is best: accuracy, balanced_accuracy or f1.
+double best_threshold(const Tensor& probabilities, const Tensor& classes, const std::string& name);
+
+/// Points of the curve from (0, 0) to (1, 1).
+struct Roc {
+  std::vector<double> false_positive, true_positive, thresholds;
+};
+Roc roc(const Tensor& scores, const Tensor& positive);
+
+/// [K, K]: rows are true classes.
+std::vector<std::vector<int64_t>> confusion(const Tensor& predicted, const Tensor& classes, int64_t count);
+
+/// What comes of outputs: [M, 1] or [M, K] -> [M, K] float64.
+Tensor class_probabilities(const Tensor& outputs);
+
+/// The most probable class, or for two classes the second one from the threshold on: [M].
+Tensor predicted_classes(const Tensor& probabilities, double threshold);
+
+}  // namespace fastweights

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fastweights/read.h"
+#include "fastweights/split.h"
+#include "fastweights/train.h"
+
+/// A training run: everything it was made of in one folder, from which it can be taken up again.
+///
+///     config.json         all settings                     metrics.jsonl   a line per epoch
+///     environment.json    program, libraries, machine      log.txt         what happened when
+///     checkpoint.safetensors   to go on from               model.safetensors   the best model
+///     result.json         metrics of all parts             report.html, report.json
+
+namespace fastweights {
+
+struct DataConfig {
+  std::string path = {}, format = {}, time_unit = {};
+  std::string id = "id", time = "time", label = "label", group = {};  ///< columns of tables
+  std::vector<std::string> statics = {}, targets = {};
+  SpeechForm speech = SpeechForm::Mfcc;
+};
+
+struct RunConfig {
+  DataConfig data = {};
+  SplitConfig split = {};
+  PrepareConfig prepare = {};
+  TaskConfig task = {};
+  ModelConfig model = {};
+  TrainConfig training = {};
+};
+
+std::string to_json(const RunConfig& config);
+RunConfig run_config_from_json(const std::string& text);
+
+/// Short names of models: a rule (hebb, oja, delta) and what drives it: -ode reads x(t), -cde makes keys of
+/// x'(t) as well, -rde reads log-signatures of windows.
+const std::vector<std::string>& model_names();
+
+/// A configuration for these data from what was asked for: `settings` is JSON with any of RunConfig's keys,
+/// applied to the defaults of the model of that name.
+RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data);
+
+/// A model with all that is needed to use it.
+struct TrainedModel {
+  FastWeightProgrammer model;
+  Preparation preparation;
+  TaskConfig task;
+  double threshold = 0.5;  ///< of two classes
+};
+void save_trained(const std::string& path, const TrainedModel& trained);
+/// A run's folder, or its model.safetensors.
+TrainedModel load_trained(const std::string& path);
+
+struct RunEvents {
+  std::function<void(const Trainer&, const TrainStep&)> step = {};
+  std::function<void(const std::string&)> note = {};  ///< a line of the log
+  std::function<bool()> stop = {};                    ///< asked after each step
+};
+
+enum class RunStart { Fresh, Resume };
+enum class RunEnd { Finished, Stopped, NotFinite };
+
+struct RunResult {
+  RunEnd end = RunEnd::Finished;
+  std::string message = {};
+  std::vector<std::pair<std::string, Metrics>> parts = {};  ///< train, validation, test
+  int64_t best_epoch = 0;
+  double threshold = 0.5;
+};
+
+/// Trains in a new folder, or goes on in one that is there. `start_from`: parameters to begin with instead of
+/// random ones.
+RunResult train_run(const std::string& folder, const RunConfig& config, const DataSet& data, RunStart start,
+                    const RunEvents& events = {}, const std::optional<TrainedModel>& start_from = {});
+
+/// The configuration of a folder.
+RunConfig read_run_config(const std::string& folder);
+
+/// Writes report.json and report.html of a run anew.
+void write_report(const std::string& folder, const DataSet& data);
+
+/// Replaces a file as a whole or not at all, also if the machine stops meanwhile.
+void write_file(const std::string& path, const std::string& contents);
+std::string read_file(const std::string& path);
+
+}  // namespace fastweights

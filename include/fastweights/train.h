@@ -1,0 +1,135 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fastweights/metrics.h"
+#include "fastweights/model.h"
+#include "fastweights/optimise.h"
+#include "fastweights/safetensors.h"
+#include "fastweights/task.h"
+
+/// Training as a sequence of steps that can be left and taken up again: the same seed and the same number of
+/// threads give the same bits, whether it was interrupted or not.
+
+namespace fastweights {
+
+/// Cosine falls to zero over the whole run. Plateau divides by ten when the metric of validation has not
+/// improved for some epochs.
+enum class RateSchedule { Cosine, Plateau, Constant };
+
+/// Balanced: every class weighs the same, however rare.
+enum class ClassWeights { None, Balanced };
+
+struct TrainConfig {
+  int64_t epochs = 0;      ///< 0: about 2,000 steps, at least 20 and at most 150 epochs
+  int64_t batch_size = 0;  ///< 0: a sixteenth of the data, at least 8 and at most 256
+  double learning_rate = 3e-3;
+  double weight_decay = 0.01;
+  double clip = 1;  ///< largest 2-norm of a gradient; 0: any
+  RateSchedule schedule = RateSchedule::Cosine;
+  double warm_up = 0.05;  ///< share of all steps over which the rate rises from zero
+  int64_t plateau_patience = 10;
+  int64_t patience = 0;     ///< epochs without a better metric after which training ends; 0: never
+  std::string metric = {};  ///< that chooses the model; empty: auroc of two classes, accuracy of more, mse
+  ClassWeights class_weights = ClassWeights::None;
+  double positive_weight = 0;  ///< of the second of two classes; 0: as class_weights says
+  double penalty = 0;          ///< the published regulariser: so much of the parameters' 2-norms
+  double head_rate = 1;        ///< factor of the learning rate of the last layer
+  std::string threshold_for = "balanced_accuracy";  ///< what the threshold of two classes is chosen for
+  int64_t seed = 1;
+};
+
+/// What there is to learn from. Validation may be empty; then the loss of training chooses.
+struct TrainData {
+  PreparedData train, validation;
+  Preparation preparation;
+  TaskConfig task;
+};
+
+/// Outputs of a model on a whole set, with the truth.
+struct Predictions {
+  Tensor outputs;  // [M, O] as the model puts them out
+  Tensor times;    // [M] float64
+  Tensor samples;  // [M] int64
+  Tensor classes;  // [M] int64, -1: unknown; or undefined
+  Tensor targets;  // [M, O] scaled; or undefined
+};
+Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
+                    const Preparation& preparation, const TaskConfig& task, int64_t batch_size = 256);
+
+/// Targets and predictions in their own units: [M, O] float64.
+Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
+
+/// What is known about a set: classification or regression metrics, and the loss.
+Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const Preparation& preparation,
+                 double threshold = 0.5);
+
+struct TrainEpoch {
+  int64_t epoch = 0;  ///< from 1
+  double loss = 0;    ///< mean over the training steps
+  double learning_rate = 0;
+  double seconds = 0;
+  Metrics validation = {};
+  bool best = false;  ///< so far
+};
+
+struct TrainStep {
+  int64_t epoch = 0, step = 0, steps = 0;  ///< from 1; steps of the epoch
+  int64_t samples = 0;
+  double loss = 0, gradient_norm = 0, learning_rate = 0;
+  std::string trouble = {};                     ///< what is not finite; the parameters are as before the step
+  std::vector<int64_t> batch = {};              ///< samples, if there is trouble
+  std::optional<TrainEpoch> epoch_record = {};  ///< if the step was the last of an epoch
+};
+
+class Trainer {
+ public:
+  Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& config);
+
+  /// One batch; after the last one of an epoch the model is tried on the validation set.
+  TrainStep step();
+  bool finished() const;
+
+  /// With numbers in place of what was left open.
+  const TrainConfig& config() const { return config_; }
+  const FastWeightProgrammer& model() const { return model_; }
+  int64_t steps_per_epoch() const;
+  int64_t steps_done() const { return steps_; }
+  int64_t epochs_done() const { return epoch_; }
+  double best_value() const { return best_value_; }
+  int64_t best_epoch() const { return best_epoch_; }
+
+  /// Parameters become those of the best epoch.
+  void take_best();
+
+  /// All that is needed to go on.
+  NamedTensors state() const;
+  void set_state(const NamedTensors& state);
+
+ private:
+  double rate() const;
+  const std::vector<std::vector<int64_t>>& batches();
+  TrainEpoch end_epoch();
+  void choose(TrainEpoch& record);
+
+  FastWeightProgrammer model_;
+  TrainData data_;
+  TrainConfig config_;
+  Adam adam_;
+  Tensor class_weights_;  // [K], or undefined
+  int64_t epoch_ = 0, step_in_epoch_ = 0, steps_ = 0;
+  double loss_sum_ = 0, seconds_ = 0;
+  double best_value_, best_loss_;
+  int64_t best_epoch_ = 0, waited_ = 0;
+  double plateau_factor_ = 1;
+  std::vector<Tensor> best_;  // parameters
+  std::vector<std::vector<int64_t>> batches_;
+  int64_t batches_of_ = -1;  // the epoch they belong to
+};
+
+/// Shares of the training set per class as weights with mean 1 over the samples: [K].
+Tensor balanced_weights(const Tensor& classes, int64_t count);
+
+}  // namespace fastweights

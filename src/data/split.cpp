@@ -1,0 +1,208 @@
+#include "fastweights/split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/json_fields.h"
+#include "base/random.h"
+#include "fastweights/error.h"
+
+namespace fastweights {
+namespace {
+
+// series that stay together: all of a group, or one alone
+struct Unit {
+  std::vector<int64_t> samples;
+  int64_t label = -1;  // of the first
+};
+
+void shuffle(std::vector<Unit>& units, Random& random) {
+  for (size_t i = units.size(); i > 1; --i) std::swap(units[i - 1], units[random.next() % i]);
+}
+
+std::vector<Unit> units_of(const DataSet& data, const std::vector<int64_t>& samples, SplitRule rule) {
+  std::vector<Unit> units;
+  std::map<std::string, size_t> places;
+  for (const int64_t sample : samples) {
+    const auto b = static_cast<size_t>(sample);
+    const int64_t label = data.labels.empty() ? -1 : data.labels[b];
+    const std::string& group = data.groups[b];
+    if (rule == SplitRule::Grouped && !group.empty()) {
+      const auto [place, fresh] = places.emplace(group, units.size());
+      if (fresh) units.push_back({{}, label});
+      units[place->second].samples.push_back(sample);
+    } else {
+      units.push_back({{sample}, label});
+    }
+  }
+  return units;
+}
+
+// parts with these shares of the samples, the rest in the last one; within each stratum of its own
+std::vector<std::vector<int64_t>> divide(const DataSet& data, const std::vector<int64_t>& samples,
+                                         SplitRule rule, const std::vector<double>& shares, Random& random) {
+  std::vector<Unit> units = units_of(data, samples, rule);
+  shuffle(units, random);
+  std::map<int64_t, std::vector<Unit>> strata;
+  for (Unit& unit : units) strata[rule == SplitRule::Random ? -1 : unit.label].push_back(std::move(unit));
+  std::vector<std::vector<int64_t>> parts(shares.size() + 1);
+  std::vector<double> wanted(shares.size(), 0.0);
+  for (const auto& [label, members] : strata) {
+    double size = 0;
+    for (const Unit& unit : members) size += static_cast<double>(unit.samples.size());
+    size_t next = 0;
+    for (size_t p = 0; p < shares.size(); ++p) {
+      // what rounding left over in one stratum is made up for in the next
+      wanted[p] += shares[p] * size;
+      while (next < members.size() && static_cast<double>(parts[p].size()) + 0.5 < wanted[p]) {
+        // a class that has few keeps one for the rest
+        if (next + 1 == members.size() && members.size() > 1) break;
+        const std::vector<int64_t>& here = members[next++].samples;
+        parts[p].insert(parts[p].end(), here.begin(), here.end());
+      }
+    }
+    for (; next < members.size(); ++next) {
+      const std::vector<int64_t>& here = members[next].samples;
+      parts.back().insert(parts.back().end(), here.begin(), here.end());
+    }
+  }
+  for (std::vector<int64_t>& part : parts) std::sort(part.begin(), part.end());
+  return parts;
+}
+
+std::vector<int64_t> all_samples(const DataSet& data) {
+  std::vector<int64_t> samples(static_cast<size_t>(data.samples()));
+  for (size_t b = 0; b < samples.size(); ++b) samples[b] = static_cast<int64_t>(b);
+  return samples;
+}
+
+bool says_anything(const DataSet& data) {
+  return std::any_of(data.parts.begin(), data.parts.end(), [](Part part) { return part != Part::Any; });
+}
+
+bool shares_groups(const DataSet& data) {
+  std::set<std::string> seen;
+  return std::any_of(data.groups.begin(), data.groups.end(),
+                     [&](const std::string& group) { return !group.empty() && !seen.insert(group).second; });
+}
+
+SplitRule strata_rule(const DataSet& data) {
+  if (shares_groups(data)) return SplitRule::Grouped;
+  return data.labels.empty() ? SplitRule::Random : SplitRule::Stratified;
+}
+
+Split given_split(const DataSet& data, const SplitConfig& config, Random& random) {
+  FW_CHECK(says_anything(data), "[split] '", data.head.name,
+           "' does not say which series are for training; choose another split");
+  Split result;
+  for (const int64_t b : all_samples(data)) {
+    const Part part = data.parts[static_cast<size_t>(b)];
+    (part == Part::Test         ? result.test
+     : part == Part::Validation ? result.validation
+                                : result.train)
+        .push_back(b);
+  }
+  if (result.validation.empty() && !result.train.empty()) {
+    auto parts = divide(data, result.train, strata_rule(data), {config.validation}, random);
+    result.validation = parts[0];
+    result.train = parts[1];
+  }
+  return result;
+}
+
+Split fold_split(const DataSet& data, const SplitConfig& config, Random& random) {
+  FW_CHECK(config.folds >= 2, "[split] there must be at least 2 folds, got ", config.folds);
+  FW_CHECK(config.fold >= 0 && config.fold < config.folds, "[split] fold must be in 0 .. ", config.folds - 1,
+           ", got ", config.fold);
+  std::vector<double> shares(static_cast<size_t>(config.folds - 1), 1.0 / static_cast<double>(config.folds));
+  const auto parts = divide(data, all_samples(data), strata_rule(data), shares, random);
+  Split result;
+  std::vector<int64_t> rest;
+  for (size_t p = 0; p < parts.size(); ++p) {
+    std::vector<int64_t>& to = static_cast<int64_t>(p) == config.fold ? result.test : rest;
+    to.insert(to.end(), parts[p].begin(), parts[p].end());
+  }
+  std::sort(rest.begin(), rest.end());
+  auto divided = divide(data, rest, strata_rule(data), {config.validation}, random);
+  result.validation = divided[0];
+  result.train = divided[1];
+  return result;
+}
+
+std::vector<int64_t> listed(const DataSet& data, const Json& list, const std::string& where) {
+  FW_CHECK(list.is_array(), "[split] ", where, " must be a list, got ", shown_json(list));
+  std::map<std::string, int64_t> places;
+  for (size_t b = 0; b < data.ids.size(); ++b) places.emplace(data.ids[b], static_cast<int64_t>(b));
+  std::vector<int64_t> samples;
+  for (const Json& item : list) {
+    const auto found = item.is_string() ? places.find(item.get<std::string>()) : places.end();
+    const int64_t sample = item.is_number_integer() ? item.get<int64_t>()
+                           : found != places.end()  ? found->second
+                                                    : -1;
+    FW_CHECK(sample >= 0 && sample < data.samples(), "[split] ", where, ": there is no series ",
+             shown_json(item), " among ", data.samples());
+    samples.push_back(sample);
+  }
+  return samples;
+}
+
+Split index_split(const DataSet& data, const SplitConfig& config) {
+  std::ifstream in(config.indices);
+  if (!in) throw std::runtime_error("cannot read the split " + config.indices);
+  std::ostringstream text;
+  text << in.rdbuf();
+  const Json json = parse_json(text.str());
+  FW_CHECK(json.is_object(), "[split] ", config.indices, " must hold an object { ... }");
+  Split result;
+  std::set<int64_t> taken;
+  const auto read = [&](const char* key, std::vector<int64_t>& to) {
+    if (!json.contains(key)) return;
+    to = listed(data, json[key], config.indices + ", " + key);
+    for (const int64_t sample : to)
+      FW_CHECK(taken.insert(sample).second, "[split] ", config.indices, ": series ", sample, " comes twice");
+  };
+  read("validation", result.validation);
+  read("test", result.test);
+  read("train", result.train);
+  if (!json.contains("train")) {
+    for (const int64_t b : all_samples(data)) {
+      if (!taken.contains(b)) result.train.push_back(b);
+    }
+  }
+  return result;
+}
+
+SplitRule rule_of(const DataSet& data, const SplitConfig& config) {
+  if (config.rule != SplitRule::Automatic) return config.rule;
+  if (!config.indices.empty()) return SplitRule::Indices;
+  return says_anything(data) ? SplitRule::Given : strata_rule(data);
+}
+
+}  // namespace
+
+Split split(const DataSet& data, const SplitConfig& config) {
+  FW_CHECK(config.validation >= 0 && config.test >= 0 && config.validation + config.test < 1,
+           "[split] the shares of validation and test must be positive and leave something to train on, got ",
+           config.validation, " and ", config.test);
+  Random random(static_cast<uint64_t>(config.seed) * 0x9E3779B97F4A7C15 + 1);
+  const SplitRule rule = rule_of(data, config);
+  Split result;
+  if (rule == SplitRule::Given) {
+    result = given_split(data, config, random);
+  } else if (rule == SplitRule::Folds) {
+    result = fold_split(data, config, random);
+  } else if (rule == SplitRule::Indices) {
+    result = index_split(data, config);
+  } else {
+    auto parts = divide(data, all_samples(data), rule, {config.test, config.validation}, random);
+    result = {.train = parts[2], .validation = parts[1], .test = parts[0]};
+  }
+  result.rule = rule;
+  return result;
+}
+
+}  // namespace fastweights

@@ -1,0 +1,45 @@
+#include "train/run_fields.h"
+
+namespace fastweights {
+
+const Names<SplitRule>& names_of(SplitRule) {
+  static const Names<SplitRule> kNames = {
+      {SplitRule::Automatic, "automatic"},   {SplitRule::Given, "given"},     {SplitRule::Random, "random"},
+      {SplitRule::Stratified, "stratified"}, {SplitRule::Grouped, "grouped"}, {SplitRule::Folds, "folds"},
+      {SplitRule::Indices, "indices"}};
+  return kNames;
+}
+
+const Names<Scaling>& names_of(Scaling) {
+  static const Names<Scaling> kNames = {
+      {Scaling::Standard, "standard"}, {Scaling::Robust, "robust"}, {Scaling::None, "none"}};
+  return kNames;
+}
+
+const Names<TaskKind>& names_of(TaskKind) {
+  static const Names<TaskKind> kNames = {
+      {TaskKind::Automatic, "automatic"},   {TaskKind::Classification, "classification"},
+      {TaskKind::Regression, "regression"}, {TaskKind::StepClassification, "step_classification"},
+      {TaskKind::Forecast, "forecast"},     {TaskKind::Imputation, "imputation"}};
+  return kNames;
+}
+
+const Names<RateSchedule>& names_of(RateSchedule) {
+  static const Names<RateSchedule> kNames = {{RateSchedule::Cosine, "cosine"},
+                                             {RateSchedule::Plateau, "plateau"},
+                                             {RateSchedule::Constant, "constant"}};
+  return kNames;
+}
+
+const Names<ClassWeights>& names_of(ClassWeights) {
+  static const Names<ClassWeights> kNames = {{ClassWeights::None, "none"},
+                                             {ClassWeights::Balanced, "balanced"}};
+  return kNames;
+}
+
+const Names<SpeechForm>& names_of(SpeechForm) {
+  static const Names<SpeechForm> kNames = {{SpeechForm::Mfcc, "mfcc"}, {SpeechForm::Wave, "wave"}};
+  return kNames;
+}
+
+}  // namespace fastweights

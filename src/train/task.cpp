@@ -1,0 +1,248 @@
+#include "fastweights/task.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+#include "fastweights/error.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+bool any_known(const std::vector<int64_t>& labels) {
+  return std::any_of(labels.begin(), labels.end(), [](int64_t label) { return label >= 0; });
+}
+
+TaskKind found_kind(const DataSet& data) {
+  if (any_known(data.labels)) return TaskKind::Classification;
+  if (!data.head.targets.empty()) return TaskKind::Regression;
+  return any_known(data.step_labels) ? TaskKind::StepClassification : TaskKind::Forecast;
+}
+
+Tensor whole_numbers(const std::vector<int64_t>& numbers) { return at::tensor(numbers, at::kLong); }
+
+// [rows, columns] float32
+Tensor scaled(const std::vector<double>& table, const std::vector<Scale>& scales, double clip) {
+  const size_t columns = scales.size();
+  Tensor out = at::empty({static_cast<int64_t>(table.size() / columns), static_cast<int64_t>(columns)},
+                         at::TensorOptions(at::kFloat));
+  float* to = out.data_ptr<float>();
+  for (size_t i = 0; i < table.size(); ++i) {
+    const double x = scales[i % columns](table[i]);
+    // a comparison with NaN leaves it as it is
+    to[i] = static_cast<float>(clip > 0 && std::abs(x) > clip ? std::copysign(clip, x) : x);
+  }
+  return out;
+}
+
+// rows of the samples, one sample after another
+struct Rows {
+  std::vector<int64_t> index;  // of the whole set
+  std::vector<int64_t> offsets = {0};
+};
+
+Rows rows_of(const PreparedData& data, const std::vector<int64_t>& samples) {
+  const int64_t* offsets = data.offsets.data_ptr<int64_t>();
+  Rows rows;
+  for (const int64_t b : samples) {
+    FW_CHECK(b >= 0 && b < data.samples(), "[batch] there is no sample ", b, " among ", data.samples());
+    for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) rows.index.push_back(i);
+    rows.offsets.push_back(static_cast<int64_t>(rows.index.size()));
+  }
+  return rows;
+}
+
+// what is to be predicted leaves the input: the last rows of each series, or values here and there
+struct Hidden {
+  Tensor values;   // [R, C]: the input
+  Tensor targets;  // [M, C]: what is gone
+  RaggedTimes outputs;
+};
+
+bool hide_value(const TaskConfig& task, int64_t row, int64_t length, Random& random) {
+  if (task.kind == TaskKind::Imputation) return random.uniform() < task.hidden;
+  const int64_t first =
+      length - std::max<int64_t>(1, std::llround(task.horizon * static_cast<double>(length)));
+  return row >= std::max<int64_t>(first, 1);
+}
+
+Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const TaskConfig& task,
+            uint64_t seed) {
+  const int64_t channels = values.size(1);
+  const double* t = times.data_ptr<double>();
+  Hidden hidden = {.values = values.clone(), .targets = at::full_like(values, NAN), .outputs = {}};
+  float* input = hidden.values.data_ptr<float>();
+  float* target = hidden.targets.data_ptr<float>();
+  std::vector<double> output_times;
+  std::vector<int64_t> output_offsets = {0}, kept;
+  Random random(seed);
+  for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
+    const int64_t first = rows.offsets[b], last = rows.offsets[b + 1];
+    for (int64_t i = first; i < last; ++i) {
+      bool any = false;
+      for (int64_t j = i * channels; j < (i + 1) * channels; ++j) {
+        if (!hide_value(task, i - first, last - first, random)) continue;
+        target[j] = input[j];
+        any = any || !std::isnan(input[j]);
+        input[j] = NAN;
+      }
+      if (!any) continue;
+      kept.push_back(i);
+      output_times.push_back(t[i]);
+    }
+    output_offsets.push_back(static_cast<int64_t>(kept.size()));
+  }
+  hidden.targets = hidden.targets.index_select(0, whole_numbers(kept));
+  hidden.outputs = {at::tensor(output_times, at::kDouble), whole_numbers(output_offsets)};
+  return hidden;
+}
+
+// [R, 1]: elapsed time, [R, C]: observations so far; both stay near 100 in a long series
+Tensor elapsed(const Tensor& times, const Rows& rows, const Preparation& preparation) {
+  const double* t = times.data_ptr<double>();
+  Tensor out = at::empty({times.size(0), 1}, at::TensorOptions(at::kFloat));
+  float* to = out.data_ptr<float>();
+  const double unit = preparation.median_gap * preparation.length_scale;
+  for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
+    const int64_t first = rows.offsets[b];
+    for (int64_t i = first; i < rows.offsets[b + 1]; ++i)
+      to[i] = static_cast<float>((t[i] - t[first]) / unit);
+  }
+  return out;
+}
+
+Tensor counts(const Tensor& values, const Rows& rows, const Preparation& preparation) {
+  const int64_t channels = values.size(1);
+  Tensor out = at::empty(values.sizes(), at::TensorOptions(at::kFloat));
+  const float* x = values.data_ptr<float>();
+  float* to = out.data_ptr<float>();
+  const auto one = static_cast<float>(1 / preparation.length_scale);
+  for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
+    std::vector<float> sums(static_cast<size_t>(channels), 0.0f);
+    for (int64_t i = rows.offsets[b]; i < rows.offsets[b + 1]; ++i) {
+      for (int64_t c = 0; c < channels; ++c) {
+        float& sum = sums[static_cast<size_t>(c)];
+        if (!std::isnan(x[i * channels + c])) sum += one;
+        to[i * channels + c] = sum;
+      }
+    }
+  }
+  return out;
+}
+
+Tensor model_channels(const Tensor& values, const Tensor& times, const Rows& rows,
+                      const Preparation& preparation) {
+  std::vector<Tensor> parts;
+  parts.reserve(3);
+  if (preparation.config.time_channel) parts.push_back(elapsed(times, rows, preparation));
+  if (preparation.config.intensity) parts.push_back(counts(values, rows, preparation));
+  parts.push_back(values);
+  return at::cat(parts, 1);
+}
+
+Tensor prepared_statics(const DataSet& data, const Preparation& preparation) {
+  const Tensor known = scaled(data.statics, preparation.static_scales, preparation.config.clip);  // [B, F]
+  std::vector<Tensor> parts;
+  parts.reserve(2);
+  parts.push_back(at::nan_to_num(known, 0.0));
+  if (!preparation.static_flags.empty())
+    parts.push_back(
+        known.index_select(1, whole_numbers(preparation.static_flags)).isnan().logical_not().to(at::kFloat));
+  return at::cat(parts, 1);
+}
+
+}  // namespace
+
+TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
+  const TaskKind kind = config.kind == TaskKind::Automatic ? found_kind(data) : config.kind;
+  const std::string& name = data.head.name;
+  FW_CHECK(kind != TaskKind::Classification || any_known(data.labels), "'", name,
+           "' has no labels to classify by");
+  FW_CHECK(kind != TaskKind::StepClassification || any_known(data.step_labels), "'", name,
+           "' has no labels of its rows to classify by");
+  FW_CHECK(kind != TaskKind::Regression || !data.head.targets.empty(), "'", name,
+           "' has no targets to predict; say which columns are targets");
+  const bool classes = kind == TaskKind::Classification || kind == TaskKind::StepClassification;
+  FW_CHECK(!classes || data.classes() > 1, "all series of '", name, "' have the label '",
+           data.classes() > 0 ? data.head.classes[0] : "", "': there is nothing to tell apart");
+  return kind;
+}
+
+int64_t output_count(TaskKind kind, const Preparation& preparation) {
+  if (kind == TaskKind::Regression) return static_cast<int64_t>(preparation.targets.size());
+  if (kind == TaskKind::Forecast || kind == TaskKind::Imputation)
+    return static_cast<int64_t>(preparation.channels.size());
+  const auto classes = static_cast<int64_t>(preparation.classes.size());
+  return classes == 2 ? 1 : classes;
+}
+
+PreparedData prepare(const DataSet& data, const Preparation& preparation) {
+  FW_CHECK(data.head.channels == preparation.channels,
+           "[prepare] the data have other channels than the preparation");
+  PreparedData out;
+  out.ids = data.ids;
+  out.values = scaled(data.values, preparation.channel_scales, preparation.config.clip);
+  out.times = at::tensor(data.times, at::kDouble);
+  out.offsets = whole_numbers(data.offsets);
+  if (!preparation.statics.empty()) out.statics = prepared_statics(data, preparation);
+  if (!data.labels.empty()) out.labels = whole_numbers(data.labels);
+  if (!preparation.targets.empty()) out.targets = scaled(data.targets, preparation.target_scales, 0);
+  if (!data.step_labels.empty()) out.step_labels = whole_numbers(data.step_labels);
+  return out;
+}
+
+Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
+                 const std::vector<int64_t>& samples, uint64_t seed) {
+  const Rows rows = rows_of(data, samples);
+  const Tensor index = whole_numbers(rows.index), which = whole_numbers(samples),
+               offsets = whole_numbers(rows.offsets);
+  Tensor values = data.values.index_select(0, index);      // [R, C]
+  const Tensor times = data.times.index_select(0, index);  // [R]
+  Batch batch;
+  switch (task.kind) {
+    case TaskKind::Forecast:
+    case TaskKind::Imputation: {
+      Hidden hidden = hide(values, times, rows, task, seed);
+      values = hidden.values;
+      batch.targets = hidden.targets;
+      batch.input.output_times = hidden.outputs;
+      break;
+    }
+    case TaskKind::StepClassification:
+      batch.input.output_times = RaggedTimes{times, offsets};
+      if (data.step_labels.defined()) batch.classes = data.step_labels.index_select(0, index);
+      break;
+    case TaskKind::Regression:
+      batch.targets = data.targets.index_select(0, which);
+      break;
+    default:
+      if (data.labels.defined()) batch.classes = data.labels.index_select(0, which);
+  }
+  batch.input.series = {model_channels(values, times, rows, preparation), times, offsets};
+  if (data.statics.defined()) batch.input.static_features = data.statics.index_select(0, which);
+  return batch;
+}
+
+Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_weights) {
+  if (batch.targets.defined()) {
+    const Tensor known = batch.targets.isnan().logical_not();  // [M, O]
+    if (!known.any().item<bool>()) return outputs.sum() * 0;
+    return (outputs - batch.targets).masked_select(known).square().mean();
+  }
+  FW_CHECK(batch.classes.defined(), "[loss] nothing is known about these series");
+  const Tensor known = batch.classes.ge(0).nonzero().squeeze(1);  // [M']
+  if (known.size(0) == 0) return outputs.sum() * 0;
+  const Tensor classes = batch.classes.index_select(0, known), out = outputs.index_select(0, known);
+  if (out.size(1) > 1)
+    return at::cross_entropy_loss(out, classes,
+                                  class_weights.defined() ? class_weights.to(out.scalar_type()) : Tensor());
+  const Tensor z = out.squeeze(1), y = classes.to(z.scalar_type());  // [M']
+  // -log sigmoid(z) where y is 1, -log sigmoid(-z) where it is 0
+  const Tensor each = at::softplus((1 - 2 * y) * z);
+  if (!class_weights.defined()) return each.mean();
+  const Tensor weights = class_weights.to(z.scalar_type()).index_select(0, classes);
+  return (each * weights).sum() / weights.sum();
+}
+
+}  // namespace fastweights

@@ -1,0 +1,92 @@
+#include <filesystem>
+
+#include "fastweights/error.h"
+#include "fastweights/run.h"
+#include "train/run_fields.h"
+
+namespace fastweights {
+namespace {
+
+Json scales_json(const std::vector<Scale>& scales) {
+  Json list = Json::array();
+  for (const Scale& scale : scales) list.push_back({scale.mean, scale.deviation});
+  return list;
+}
+
+std::vector<Scale> scales_from(const Json& json) {
+  std::vector<Scale> scales;
+  for (const Json& pair : json) scales.push_back({pair.at(0).get<double>(), pair.at(1).get<double>()});
+  return scales;
+}
+
+Json preparation_json(const Preparation& p) {
+  return {{"config", json_of(p.config)},
+          {"channels", p.channels},
+          {"statics", p.statics},
+          {"targets", p.targets},
+          {"classes", p.classes},
+          {"channel_scales", scales_json(p.channel_scales)},
+          {"static_scales", scales_json(p.static_scales)},
+          {"static_flags", p.static_flags},
+          {"target_scales", scales_json(p.target_scales)},
+          {"time_unit", p.time_unit},
+          {"median_gap", p.median_gap},
+          {"length_scale", p.length_scale}};
+}
+
+Preparation preparation_from(const Json& json) {
+  using Texts = std::vector<std::string>;
+  Preparation p = {.config = read_fields(json.at("config"), PrepareConfig{}),
+                   .channels = json.at("channels").get<Texts>(),
+                   .statics = json.at("statics").get<Texts>(),
+                   .targets = json.at("targets").get<Texts>(),
+                   .classes = json.at("classes").get<Texts>(),
+                   .channel_scales = scales_from(json.at("channel_scales")),
+                   .static_scales = scales_from(json.at("static_scales")),
+                   .static_flags = json.at("static_flags").get<std::vector<int64_t>>(),
+                   .target_scales = scales_from(json.at("target_scales"))};
+  p.time_unit = json.at("time_unit").get<std::string>();
+  p.median_gap = json.at("median_gap").get<double>();
+  p.length_scale = json.at("length_scale").get<double>();
+  return p;
+}
+
+}  // namespace
+
+void save_trained(const std::string& path, const TrainedModel& trained) {
+  NamedTensors file;
+  for (const auto& [name, tensor] : trained.model.parameters()) file.tensors[name] = tensor.detach();
+  file.metadata = {{"format", "fastweights model 1"},
+                   {"config", to_json(trained.model.config())},
+                   {"preparation", preparation_json(trained.preparation).dump()},
+                   {"task", json_of(trained.task).dump()},
+                   {"threshold", message(trained.threshold)}};
+  save_safetensors(path, file);
+}
+
+TrainedModel load_trained(const std::string& path) {
+  const bool folder = std::filesystem::is_directory(path);
+  const std::string file = folder ? path + "/model.safetensors" : path;
+  if (folder && !std::filesystem::exists(file))
+    throw std::runtime_error(message(path, " has no model.safetensors: ",
+                                     std::filesystem::exists(path + "/config.json")
+                                         ? "its training has not finished an epoch"
+                                         : "this is not the folder of a run"));
+  const SafetensorsFile opened(file);
+  const auto get = [&](const char* key) {
+    const auto found = opened.metadata().find(key);
+    if (found == opened.metadata().end())
+      throw std::runtime_error(
+          message(file, ": there is no ", key, " in it; was it saved by 'fastweights train'?"));
+    return found->second;
+  };
+  const std::string preparation = get("preparation"), task = get("task"), threshold = get("threshold");
+  try {
+    return {load_model(file), preparation_from(parse_json(preparation)),
+            read_fields(parse_json(task), TaskConfig{}), std::stod(threshold)};
+  } catch (const nlohmann::json::exception& error) {
+    throw std::runtime_error(message(file, ": its preparation is damaged: ", error.what()));
+  }
+}
+
+}  // namespace fastweights

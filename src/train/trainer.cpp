@@ -1,0 +1,272 @@
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <numeric>
+
+#include "base/json_fields.h"
+#include "base/random.h"
+#include "fastweights/error.h"
+#include "fastweights/train.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// numbers for what was left open
+TrainConfig completed(TrainConfig config, const TrainData& data) {
+  const int64_t samples = data.train.samples();
+  FW_CHECK(samples > 0, "[train] there are no series to train on");
+  if (config.batch_size == 0) config.batch_size = std::clamp<int64_t>(samples / 16, 8, 256);
+  config.batch_size = std::min(config.batch_size, samples);
+  const int64_t steps = (samples + config.batch_size - 1) / config.batch_size;
+  if (config.epochs == 0) config.epochs = std::clamp<int64_t>(2000 / steps, 20, 150);
+  const bool classes =
+      data.task.kind == TaskKind::Classification || data.task.kind == TaskKind::StepClassification;
+  if (config.metric.empty())
+    config.metric = !classes ? "mse" : data.preparation.classes.size() == 2 ? "auroc" : "accuracy";
+  return config;
+}
+
+void check(const TrainConfig& config) {
+  FW_CHECK(config.epochs > 0, "[train] epochs must be positive, got ", config.epochs);
+  FW_CHECK(config.batch_size > 0, "[train] batch_size must be positive, got ", config.batch_size);
+  FW_CHECK(config.learning_rate > 0 && std::isfinite(config.learning_rate),
+           "[train] learning_rate must be positive, got ", config.learning_rate);
+  FW_CHECK(config.clip >= 0, "[train] clip must not be negative, got ", config.clip);
+  FW_CHECK(config.warm_up >= 0 && config.warm_up < 1, "[train] warm_up must be in [0, 1), got ",
+           config.warm_up);
+  FW_CHECK(config.patience >= 0 && config.plateau_patience > 0, "[train] patience must not be negative");
+  FW_CHECK(config.penalty >= 0 && config.head_rate > 0 && config.positive_weight >= 0,
+           "[train] penalty, head_rate and positive_weight must not be negative");
+}
+
+AdamOptions adam_options(const TrainConfig& config, const FastWeightProgrammer& model) {
+  AdamOptions options = {.learning_rate = config.learning_rate, .weight_decay = config.weight_decay};
+  for (const auto& [name, tensor] : model.parameters())
+    options.rate_factors.push_back(name.rfind("head.", 0) == 0 ? config.head_rate : 1);
+  return options;
+}
+
+Tensor weights_of(const TrainConfig& config, const TrainData& data) {
+  if (config.positive_weight > 0) return at::tensor({1.0, config.positive_weight}, at::kDouble);
+  if (config.class_weights == ClassWeights::None) return {};
+  const Tensor& labels =
+      data.task.kind == TaskKind::StepClassification ? data.train.step_labels : data.train.labels;
+  if (!labels.defined()) return {};
+  return balanced_weights(labels, static_cast<int64_t>(data.preparation.classes.size()));
+}
+
+uint64_t mixed(int64_t seed, int64_t a, int64_t b) {
+  Random random(static_cast<uint64_t>(seed));
+  return Random(random.next() ^ (static_cast<uint64_t>(a) << 32) ^ static_cast<uint64_t>(b)).next();
+}
+
+template <typename T>
+void shuffle(std::vector<T>& list, Random& random) {
+  for (size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random.next() % i]);
+}
+
+double norm_of(const std::vector<Tensor>& tensors) {
+  double squares = 0;
+  for (const Tensor& tensor : tensors) squares += std::pow(tensor.norm().item<double>(), 2);
+  return std::sqrt(squares);
+}
+
+// which parameter or gradient is not finite
+std::string not_finite(const NamedParameters& parameters, const std::vector<Tensor>& gradients) {
+  std::string text;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (std::isfinite(gradients[i].sum().item<double>())) continue;
+    text += message(text.empty() ? "the gradient of " : ", ", parameters[i].first, " (|parameter| ",
+                    parameters[i].second.norm().item<double>(), ")");
+  }
+  return text;
+}
+
+}  // namespace
+
+Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& config)
+    : model_(std::move(model)),
+      data_(std::move(data)),
+      config_(completed(config, data_)),
+      adam_(model_.parameter_tensors(), adam_options(config_, model_)),
+      class_weights_(weights_of(config_, data_)),
+      best_value_(larger_is_better(config_.metric) ? -INFINITY : INFINITY),
+      best_loss_(INFINITY) {
+  check(config_);
+}
+
+int64_t Trainer::steps_per_epoch() const {
+  return (data_.train.samples() + config_.batch_size - 1) / config_.batch_size;
+}
+
+bool Trainer::finished() const {
+  return epoch_ >= config_.epochs || (config_.patience > 0 && waited_ >= config_.patience);
+}
+
+double Trainer::rate() const {
+  const auto total = static_cast<double>(config_.epochs * steps_per_epoch());
+  const double warm = config_.warm_up * total, now = static_cast<double>(steps_);
+  if (now + 1 < warm) return config_.learning_rate * (now + 1) / warm;
+  if (config_.schedule == RateSchedule::Constant) return config_.learning_rate;
+  if (config_.schedule == RateSchedule::Plateau) return config_.learning_rate * plateau_factor_;
+  const double share = (now - warm) / std::max(total - warm, 1.0);
+  return config_.learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * share));
+}
+
+// in random order, but batches of series of like length, which share the work best
+const std::vector<std::vector<int64_t>>& Trainer::batches() {
+  if (batches_of_ == epoch_) return batches_;
+  constexpr int64_t kTogether = 8;
+  const int64_t samples = data_.train.samples(), size = config_.batch_size;
+  const int64_t* offsets = data_.train.offsets.data_ptr<int64_t>();
+  Random random(mixed(config_.seed, epoch_, -1));
+  std::vector<int64_t> order(static_cast<size_t>(samples));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  shuffle(order, random);
+  for (int64_t first = 0; first < samples; first += kTogether * size) {
+    const auto begin = order.begin() + first,
+               end = order.begin() + std::min(samples, first + kTogether * size);
+    std::stable_sort(begin, end, [&](int64_t a, int64_t b) {
+      return offsets[a + 1] - offsets[a] < offsets[b + 1] - offsets[b];
+    });
+  }
+  batches_.clear();
+  for (int64_t first = 0; first < samples; first += size)
+    batches_.emplace_back(order.begin() + first, order.begin() + std::min(samples, first + size));
+  shuffle(batches_, random);
+  batches_of_ = epoch_;
+  return batches_;
+}
+
+TrainStep Trainer::step() {
+  FW_CHECK(!finished(), "[train] there is nothing left to do");
+  const Clock::time_point start = Clock::now();
+  const std::vector<int64_t>& samples = batches()[static_cast<size_t>(step_in_epoch_)];
+  TrainStep record = {.epoch = epoch_ + 1,
+                      .step = step_in_epoch_ + 1,
+                      .steps = steps_per_epoch(),
+                      .samples = static_cast<int64_t>(samples.size())};
+  record.learning_rate = rate();
+  const uint64_t seed = mixed(config_.seed, epoch_, step_in_epoch_);
+  const Batch batch = make_batch(data_.train, data_.preparation, data_.task, samples, seed);
+  const ModelOutput output = model_.forward(batch.input, {.mode = Mode::Train, .seed = seed});
+  Tensor loss = task_loss(output.outputs, batch, class_weights_);
+  record.loss = loss.item<double>();
+  if (config_.penalty > 0) loss = loss + norm_penalty(model_.parameter_tensors(), config_.penalty);
+  std::vector<Tensor> grads = gradients(loss, model_.parameter_tensors());
+  record.gradient_norm = norm_of(grads);
+  if (!std::isfinite(record.loss) || !std::isfinite(record.gradient_norm)) {
+    record.batch = samples;
+    record.trouble = output.status ? not_finite(model_.parameters(), grads) : output.status.message();
+    if (record.trouble.empty()) record.trouble = message("the loss is ", record.loss);
+    return record;
+  }
+  if (config_.clip > 0 && record.gradient_norm > config_.clip) {
+    for (Tensor& grad : grads) grad = grad * (config_.clip / record.gradient_norm);
+  }
+  adam_.set_learning_rate(record.learning_rate);
+  adam_.step(grads);
+  loss_sum_ += record.loss * static_cast<double>(record.samples);
+  ++steps_;
+  ++step_in_epoch_;
+  seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+  if (step_in_epoch_ == record.steps) record.epoch_record = end_epoch();
+  return record;
+}
+
+TrainEpoch Trainer::end_epoch() {
+  const Clock::time_point start = Clock::now();
+  TrainEpoch record = {.epoch = ++epoch_,
+                       .loss = loss_sum_ / static_cast<double>(data_.train.samples()),
+                       .learning_rate = adam_.options().learning_rate};
+  if (data_.validation.samples() > 0)
+    record.validation = evaluate(predict(model_, data_.validation, data_.preparation, data_.task), data_.task,
+                                 data_.preparation);
+  choose(record);
+  record.seconds = seconds_ + std::chrono::duration<double>(Clock::now() - start).count();
+  step_in_epoch_ = 0;
+  loss_sum_ = seconds_ = 0;
+  return record;
+}
+
+void Trainer::choose(TrainEpoch& record) {
+  const bool classes = metric(record.validation, "log_loss") == metric(record.validation, "log_loss");
+  double value = metric(record.validation, config_.metric);
+  // nothing to choose by but training itself
+  if (std::isnan(value)) value = larger_is_better(config_.metric) ? -record.loss : record.loss;
+  // with few series many epochs are equally good, and the surest of them is taken
+  const double loss = classes ? metric(record.validation, "log_loss") : record.loss;
+  const bool better = larger_is_better(config_.metric) ? value > best_value_ : value < best_value_;
+  record.best = better || (value == best_value_ && loss < best_loss_);
+  if (record.best) {
+    best_value_ = value;
+    best_loss_ = loss;
+    best_epoch_ = record.epoch;
+    best_.clear();
+    for (const Tensor& parameter : model_.parameter_tensors()) best_.push_back(parameter.detach().clone());
+  }
+  waited_ = better ? 0 : waited_ + 1;
+  if (waited_ > 0 && waited_ % config_.plateau_patience == 0) plateau_factor_ *= 0.1;
+}
+
+void Trainer::take_best() {
+  if (best_.empty()) return;
+  const RecordGradients off(false);
+  const std::vector<Tensor> parameters = model_.parameter_tensors();
+  for (size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(best_[i]);
+}
+
+NamedTensors Trainer::state() const {
+  NamedTensors out;
+  const AdamState adam = adam_.state();
+  for (size_t i = 0; i < model_.parameters().size(); ++i) {
+    const auto& [name, tensor] = model_.parameters()[i];
+    out.tensors["parameter." + name] = tensor.detach().clone();
+    out.tensors["adam.first." + name] = adam.first[i];
+    out.tensors["adam.second." + name] = adam.second[i];
+    if (!best_.empty()) out.tensors["best." + name] = best_[i].clone();
+  }
+  out.tensors["adam.steps"] = at::tensor(adam.steps, at::kLong);
+  // bits of numbers that may be infinite
+  out.tensors["numbers"] =
+      at::tensor({loss_sum_, seconds_, best_value_, best_loss_, plateau_factor_}, at::kDouble);
+  out.tensors["counts"] = at::tensor({epoch_, step_in_epoch_, steps_, best_epoch_, waited_}, at::kLong);
+  out.metadata = {{"format", "fastweights checkpoint 1"}, {"config", to_json(model_.config())}};
+  return out;
+}
+
+void Trainer::set_state(const NamedTensors& state) {
+  const auto get = [&](const std::string& name) -> const Tensor& {
+    const auto found = state.tensors.find(name);
+    if (found == state.tensors.end()) throw std::runtime_error("the checkpoint has no '" + name + "'");
+    return found->second;
+  };
+  const RecordGradients off(false);
+  AdamState adam;
+  best_.clear();
+  const Tensor counts = get("counts"), numbers = get("numbers"), adam_steps = get("adam.steps");
+  for (const auto& [name, tensor] : model_.parameters()) {
+    const Tensor& saved = get("parameter." + name);
+    if (saved.sizes() != tensor.sizes())
+      throw std::runtime_error(
+          message("the checkpoint's ", name, " is ", saved.sizes(), ", the model's ", tensor.sizes()));
+    tensor.copy_(saved);
+    adam.first.push_back(get("adam.first." + name));
+    adam.second.push_back(get("adam.second." + name));
+    if (counts[3].item<int64_t>() > 0) best_.push_back(get("best." + name).clone());
+  }
+  adam.steps.assign(adam_steps.data_ptr<int64_t>(), adam_steps.data_ptr<int64_t>() + adam_steps.size(0));
+  adam_.set_state(adam);
+  const int64_t* c = counts.data_ptr<int64_t>();
+  std::tie(epoch_, step_in_epoch_, steps_, best_epoch_, waited_) = std::tie(c[0], c[1], c[2], c[3], c[4]);
+  const double* n = numbers.data_ptr<double>();
+  std::tie(loss_sum_, seconds_, best_value_, best_loss_, plateau_factor_) =
+      std::tie(n[0], n[1], n[2], n[3], n[4]);
+}
+
+}  // namespace fastweights
