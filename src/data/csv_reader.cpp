@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <unordered_map>
+
+#include "base/nearest.h"
+#include "data/csv_table.h"
+#include "data/readers.h"
+
+namespace fastweights {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr size_t kNone = CsvColumns::kNone;
+
+// a value that belongs to the series and not to the row: known once, the same or missing everywhere else
+void keep(double& kept, double found, const Place& place, const std::string& name, const Series& series) {
+  if (std::isnan(found)) return;
+  if (!std::isnan(kept) && kept != found)
+    refuse(place, "found ", exact(found), " in column '", name, "' of series '", series.id, "', expected ",
+           exact(kept), " as before");
+  kept = found;
+}
+
+void keep(std::string& kept, std::string_view found, const Place& place, const std::string& name,
+          const Series& series) {
+  if (is_missing(found) || found == kept) return;
+  if (!kept.empty())
+    refuse(place, "found ", quoted(found), " in column '", name, "' of series '", series.id, "', expected ",
+           quoted(kept), " as before");
+  kept = found;
+}
+
+// rows of all series, put together by their ids
+class LongTable {
+ public:
+  LongTable(const CsvColumns& columns, const TableColumns& names) : columns_(columns), names_(names) {}
+
+  void add(const TableRows& rows, TimeAxis& axis) {
+    const std::vector<Field>& fields = rows.fields();
+    const auto text = [&](size_t column) { return fields[column].text; };
+    const auto place = [&](size_t column) { return rows.place(fields[column].column); };
+    Series& s = series_of(rows);
+    const double time = axis.read(text(columns_.time), place(columns_.time));
+    if (!s.times.empty() && time <= s.times.back())
+      refuse(place(columns_.time), "found the time ", quoted(text(columns_.time)), " of series '", s.id,
+             "', expected a later one than in its row before");
+    s.times.push_back(time);
+    const auto number = [&](size_t column) {
+      return number_or_missing(text(column), place(column),
+                               "a number or nothing in column '" + columns_.names[column] + "'");
+    };
+    for (const size_t c : columns_.channels) s.values.push_back(number(c));
+    for (size_t i = 0; i < columns_.statics.size(); ++i)
+      keep(s.statics[i], number(columns_.statics[i]), place(columns_.statics[i]), names_.statics[i], s);
+    for (size_t i = 0; i < columns_.targets.size(); ++i)
+      keep(s.targets[i], number(columns_.targets[i]), place(columns_.targets[i]), names_.targets[i], s);
+    if (columns_.group != kNone) keep(s.group, text(columns_.group), place(columns_.group), names_.group, s);
+    if (columns_.part != kNone) s.part = read_part(text(columns_.part), place(columns_.part));
+    if (columns_.label != kNone)
+      s.step_labels.emplace_back(is_missing(text(columns_.label)) ? "" : text(columns_.label));
+  }
+
+  // labels that never change belong to the series
+  std::vector<Series> take_series() {
+    const bool varies = std::any_of(series_.begin(), series_.end(), [](const Series& s) {
+      std::string first;
+      return std::any_of(s.step_labels.begin(), s.step_labels.end(), [&](const std::string& label) {
+        if (first.empty()) first = label;
+        return !label.empty() && label != first;
+      });
+    });
+    for (Series& s : series_) {
+      if (varies) break;
+      for (const std::string& label : s.step_labels) {
+        if (!label.empty()) s.label = label;
+      }
+      s.step_labels.clear();
+    }
+    return std::move(series_);
+  }
+
+ private:
+  Series& series_of(const TableRows& rows) {
+    const Field& id = rows.fields()[columns_.id];
+    if (id.text.empty()) refuse(rows.place(id.column), "found nothing, expected the id of a series");
+    if (!series_.empty() && series_[last_].id == id.text) return series_[last_];
+    const auto [found, is_new] = indices_.emplace(id.text, series_.size());
+    last_ = found->second;
+    if (!is_new) return series_[last_];
+    Series s;
+    s.id = id.text;
+    s.statics.assign(columns_.statics.size(), kNaN);
+    s.targets.assign(columns_.targets.size(), kNaN);
+    const Place place = rows.place(1);
+    s.where = message(place.file, ":", place.row);
+    series_.push_back(std::move(s));
+    return series_.back();
+  }
+
+  const CsvColumns& columns_;
+  const TableColumns& names_;
+  std::vector<Series> series_;
+  std::unordered_map<std::string, size_t> indices_;
+  size_t last_ = 0;
+};
+
+}  // namespace
+
+Part read_part(std::string_view text, const Place& place) {
+  const std::optional<Part> part = part_named(text);
+  if (!part) refuse(place, "found ", quoted(text), ", expected train, validation, test or nothing");
+  return *part;
+}
+
+Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names) {
+  TableRows rows(text, file);
+  CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Wanted);
+  Parsed parsed;
+  parsed.head.statics = names.statics;
+  parsed.head.targets = names.targets;
+  LongTable table(columns, names);
+  bool first = true;
+  while (rows.next()) {
+    check_width(rows, columns);
+    if (first) columns.find_part(rows);
+    first = false;
+    table.add(rows, parsed.axis);
+  }
+  if (first) refuse(rows.place(1), "found only a header, expected rows of series");
+  parsed.head.channels = columns.channel_names();
+  parsed.series = table.take_series();
+  return parsed;
+}
+
+DataSet read_csv(const std::string& path, const ReadOptions& options) {
+  Parsed parsed = parse_csv(whole_file(path), path, options.columns);
+  parsed.head.name = std::filesystem::path(path).stem().string();
+  parsed.head.origin = "csv";
+  return finished(std::move(parsed), options);
+}
+
+}  // namespace fastweights

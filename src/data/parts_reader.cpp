@@ -1,0 +1,92 @@
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+
+#include "data/parsers.h"
+#include "data/readers.h"
+
+namespace fastweights {
+namespace {
+
+namespace fs = std::filesystem;
+
+// what a file is for, by its name
+Part part_of(const std::string& path) {
+  const std::string stem = lowercase(fs::path(path).stem().string());
+  if (stem.ends_with("_train")) return Part::Train;
+  if (stem.ends_with("_test")) return Part::Test;
+  return Part::Any;
+}
+
+std::string set_name(const std::string& path) {
+  const std::string stem = fs::path(path).stem().string();
+  return part_of(path) == Part::Any ? stem : stem.substr(0, stem.rfind('_'));
+}
+
+Parsed read_part(const std::string& path,
+                 const std::function<Parsed(std::string_view, const std::string&)>& parse) {
+  Parsed parsed = parse(whole_file(path), path);
+  const Part part = part_of(path);
+  const std::string prefix = part == Part::Train ? "train-" : part == Part::Test ? "test-" : "case-";
+  for (size_t i = 0; i < parsed.series.size(); ++i) {
+    parsed.series[i].part = part;
+    parsed.series[i].id = prefix + std::to_string(i + 1);
+  }
+  return parsed;
+}
+
+std::string folder_name(const std::string& path) {
+  const fs::path whole = fs::path(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
+
+// both parts describe the same kind of series; their headers may list the classes in another order
+void join(Parsed& first, Parsed second, const std::string& file) {
+  const auto check = [&](const char* what, std::vector<std::string> a, std::vector<std::string> b) {
+    std::sort(a.begin(), a.end());
+    std::sort(b.begin(), b.end());
+    if (a != b)
+      throw std::runtime_error(
+          message(file, ": found ", b.size(), " ", what, ", expected the ", a.size(), " of the other part"));
+  };
+  check("channels", first.head.channels, second.head.channels);
+  check("classes", first.head.classes, second.head.classes);
+  check("targets", first.head.targets, second.head.targets);
+  first.axis.join(second.axis, file);
+  first.series.insert(first.series.end(), std::make_move_iterator(second.series.begin()),
+                      std::make_move_iterator(second.series.end()));
+}
+
+}  // namespace
+
+std::vector<std::string> numbered_channels(size_t count) {
+  std::vector<std::string> names;
+  for (size_t i = 1; i <= count; ++i) names.push_back("channel " + std::to_string(i));
+  return names;
+}
+
+DataSet read_parts(const std::string& path, const std::string& extension, const ReadOptions& options,
+                   const std::function<Parsed(std::string_view, const std::string&)>& parse) {
+  if (!fs::is_directory(path)) {
+    Parsed parsed = read_part(path, parse);
+    parsed.head.name = set_name(path);
+    parsed.head.origin = extension.substr(1);
+    return finished(std::move(parsed), options);
+  }
+  const std::string name = folder_name(path);
+  std::vector<std::string> files;
+  for (const char* part : {"_TRAIN", "_TEST"}) {
+    const fs::path file = fs::path(path) / (name + part + extension);
+    if (fs::exists(file)) files.push_back(file.string());
+  }
+  if (files.empty())
+    throw std::runtime_error(message(path, ": found neither ", name, "_TRAIN", extension, " nor ", name,
+                                     "_TEST", extension, ", expected at least one of them"));
+  Parsed all = read_part(files[0], parse);
+  if (files.size() > 1) join(all, read_part(files[1], parse), files[1]);
+  all.head.name = name;
+  all.head.origin = extension.substr(1);
+  return finished(std::move(all), options);
+}
+
+}  // namespace fastweights

@@ -1,0 +1,191 @@
+#include "data/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <locale>
+#include <sstream>
+
+namespace fastweights {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool equal_in_any_case(std::string_view text, std::string_view lowercase_word) {
+  if (text.size() != lowercase_word.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (lower(text[i]) != lowercase_word[i]) return false;
+  }
+  return true;
+}
+
+// too large is infinite, too small is 0
+double out_of_range(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  in.imbue(std::locale::classic());
+  double x = 0;
+  if (in >> x) return x;
+  return text.front() == '-' ? -std::numeric_limits<double>::infinity()
+                             : std::numeric_limits<double>::infinity();
+}
+
+char separator_of(std::string_view first_line) {
+  bool quotes = false;
+  for (const char c : first_line) {
+    if (c == '"') quotes = !quotes;
+    if (!quotes && (c == ',' || c == ';' || c == '\t')) return c;
+    if (!quotes && c == '\n') break;
+  }
+  return ',';
+}
+
+}  // namespace
+
+std::string whole_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) throw std::runtime_error(path + ": there is no such file");
+  if (fs::is_directory(status)) throw std::runtime_error(path + ": this is a folder, a file is expected");
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  const std::uintmax_t size = fs::is_regular_file(status) ? fs::file_size(path, error) : 0;
+  if (!error && size < text.max_size()) text.reserve(static_cast<size_t>(size));
+  std::vector<char> block(1 << 16);
+  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
+    text.append(block.data(), static_cast<size_t>(in.gcount()));
+  if (!in.eof()) throw std::runtime_error(path + ": the file cannot be read");
+  return text;
+}
+
+std::string_view without_mark(std::string_view text) {
+  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string lowercase(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = lower(c);
+  return result;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr size_t kLongest = 40;
+  std::string result = "'";
+  for (const char c : text.substr(0, kLongest))
+    result += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
+  return result + (text.size() > kLongest ? "...'" : "'");
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  if (text.empty()) return std::nullopt;
+  double x = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+  if (end != text.data() + text.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return out_of_range(text);
+  if (error != std::errc()) return std::nullopt;
+  return x;
+}
+
+bool is_missing(std::string_view text) {
+  text = trimmed(text);
+  if (text.empty() || text == "?") return true;
+  if (text.size() > 4 || lower(text.front()) != 'n') return false;
+  return equal_in_any_case(text, "nan") || equal_in_any_case(text, "na") || equal_in_any_case(text, "null");
+}
+
+double number_or_missing(std::string_view text, const Place& place, std::string_view what) {
+  if (is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
+  const std::optional<double> x = parse_number(text);
+  if (!x || std::isinf(*x)) refuse(place, "found ", quoted(trimmed(text)), ", expected ", what);
+  return std::isnan(*x) ? std::numeric_limits<double>::quiet_NaN() : *x;
+}
+
+std::string exact(double x) {
+  if (std::isnan(x)) return "nan";
+  char text[64];
+  return std::string(text, std::to_chars(text, text + sizeof text, x).ptr);
+}
+
+bool Lines::next() {
+  if (rest_.empty()) return false;
+  const size_t end = std::min(rest_.find('\n'), rest_.size());
+  line_ = rest_.substr(0, end);
+  if (line_.ends_with('\r')) line_.remove_suffix(1);
+  rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  ++row_;
+  return true;
+}
+
+TableRows::TableRows(std::string_view text, std::string_view file)
+    : text_(without_mark(text)), file_(file), separator_(separator_of(text_)) {}
+
+bool TableRows::next() {
+  while (at_ < text_.size()) {
+    read_row();
+    if (fields_.size() > 1 || !fields_[0].text.empty()) return true;
+  }
+  return false;
+}
+
+void TableRows::read_row() {
+  fields_.clear();
+  unquoted_.clear();
+  row_ = next_row_++;
+  row_begin_ = at_;
+  for (bool more = true; more;) {
+    while (at_ < text_.size() && (text_[at_] == ' ' || (text_[at_] == '\t' && separator_ != '\t'))) ++at_;
+    const auto column = static_cast<int64_t>(at_ - row_begin_) + 1;
+    if (at_ < text_.size() && text_[at_] == '"') {
+      fields_.push_back({quoted_field(), column});
+    } else {
+      const size_t from = at_;
+      while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n') ++at_;
+      fields_.push_back({trimmed(text_.substr(from, at_ - from)), column});
+    }
+    more = at_ < text_.size() && text_[at_] == separator_;
+    ++at_;
+  }
+}
+
+std::string_view TableRows::quoted_field() {
+  const Place begin = place(static_cast<int64_t>(at_ - row_begin_) + 1);
+  const size_t from = ++at_;
+  bool doubled = false;
+  for (; at_ < text_.size(); ++at_) {
+    if (text_[at_] == '\n') ++next_row_;
+    if (text_[at_] != '"') continue;
+    if (at_ + 1 >= text_.size() || text_[at_ + 1] != '"') break;
+    doubled = true;
+    ++at_;
+  }
+  if (at_ >= text_.size()) refuse(begin, "found a quote that is never closed, expected \" at the end");
+  std::string_view field = text_.substr(from, at_ - from);
+  ++at_;
+  while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n') {
+    if (!is_space(text_[at_])) refuse(begin, "found text behind a closing quote, expected a separator");
+    ++at_;
+  }
+  if (!doubled) return field;
+  std::string single;
+  for (size_t i = 0; i < field.size(); ++i) {
+    single += field[i];
+    if (field[i] == '"') ++i;
+  }
+  unquoted_.push_back(std::move(single));
+  return unquoted_.back();
+}
+
+}  // namespace fastweights
