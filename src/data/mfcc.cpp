@@ -21,8 +21,8 @@ double hertz(double mel) { return 700 * (std::pow(10.0, mel / 2595) - 1); }
 
 Mfcc::Mfcc(double sample_rate)
     : window_(kWindow),
-      cosines_((kHalf + 1) * kBins),
-      sines_((kHalf + 1) * kBins),
+      cosines_(kRows * kBins),
+      sines_(kRows * kBins),
       bands_(kBands),
       dct_(kCoefficients * kBands) {
   for (int64_t n = 0; n < kWindow; ++n) window_[index(n)] = 0.5 - 0.5 * std::cos(2 * kPi * n / kWindow);
@@ -56,31 +56,38 @@ Mfcc::Mfcc(double sample_rate)
   }
 }
 
+// four rows at a time, so that the sums are loaded and stored less often
+Mfcc::Spectrum Mfcc::product(const Folded& folded, const std::vector<double>& matrix) {
+  Spectrum result = {};
+  for (size_t n = 0; n < kRows; n += 4) {
+    const double x0 = folded[n], x1 = folded[n + 1], x2 = folded[n + 2], x3 = folded[n + 3];
+    const double* row = matrix.data() + n * kBins;
+    for (size_t k = 0; k < kBins; ++k)
+      result[k] += x0 * row[k] + x1 * row[k + kBins] + x2 * row[k + 2 * kBins] + x3 * row[k + 3 * kBins];
+  }
+  return result;
+}
+
 std::vector<double> Mfcc::operator()(const std::vector<double>& wave) const {
   const auto samples = static_cast<int64_t>(wave.size());
   FW_CHECK(samples > kHalf, "[mfcc] more than ", kHalf, " samples are needed, got ", samples);
   std::vector<double> coefficients(index(frames(samples) * kCoefficients));
   std::array<double, kWindow> frame = {};
-  std::array<double, kBins> real = {}, imaginary = {}, power = {};
+  Folded sums = {}, differences = {};
+  Spectrum power = {};
   for (int64_t f = 0; f < frames(samples); ++f) {
     for (int64_t n = 0; n < kWindow; ++n) {
       int64_t at = std::abs(f * kHop + n - kHalf);
       if (at >= samples) at = 2 * (samples - 1) - at;
       frame[index(n)] = window_[index(n)] * wave[index(at)];
     }
-    real.fill(0);
-    imaginary.fill(0);
     for (int64_t n = 0; n <= kHalf; ++n) {
       const bool alone = n == 0 || n == kHalf;
       const double other = alone ? 0 : frame[index(kWindow - n)];
-      const double sum = frame[index(n)] + other, difference = alone ? 0 : frame[index(n)] - other;
-      const double* cosines = cosines_.data() + n * kBins;
-      const double* sines = sines_.data() + n * kBins;
-      for (size_t k = 0; k < kBins; ++k) {
-        real[k] += sum * cosines[k];
-        imaginary[k] += difference * sines[k];
-      }
+      sums[index(n)] = frame[index(n)] + other;
+      differences[index(n)] = alone ? 0 : frame[index(n)] - other;
     }
+    const Spectrum real = product(sums, cosines_), imaginary = product(differences, sines_);
     for (size_t k = 0; k < kBins; ++k) power[k] = real[k] * real[k] + imaginary[k] * imaginary[k];
     double* out = coefficients.data() + f * kCoefficients;
     for (int64_t b = 0; b < kBands; ++b) {

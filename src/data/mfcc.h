@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -26,10 +27,14 @@ class Mfcc {
   };
   // a frame is folded to sums and differences of samples at the same distance from its middle: the real part
   // of its spectrum needs only the sums, the imaginary part only the differences
-  static constexpr int64_t kHalf = kWindow / 2;
+  static constexpr int64_t kHalf = kWindow / 2, kRows = (kHalf + 1 + 3) / 4 * 4;
+  using Folded = std::array<double, kRows>;  // the last ones are zero
+  using Spectrum = std::array<double, kBins>;
+  static Spectrum product(const Folded& folded, const std::vector<double>& matrix);
+
   std::vector<double> window_;   // [kWindow]
-  std::vector<double> cosines_;  // [kHalf + 1, kBins]
-  std::vector<double> sines_;    // [kHalf + 1, kBins]
+  std::vector<double> cosines_;  // [kRows, kBins]
+  std::vector<double> sines_;    // [kRows, kBins]
   std::vector<Band> bands_;      // [kBands]
   std::vector<double> dct_;      // [kCoefficients, kBands]
 };
