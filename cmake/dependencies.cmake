@@ -18,6 +18,14 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_path(FASTWEIGHTS_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(FASTWEIGHTS_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 
+# reading sound, downloading and unpacking: what is missing is said when it is asked for
+find_path(FASTWEIGHTS_SNDFILE_INCLUDE sndfile.h)
+find_library(FASTWEIGHTS_SNDFILE_LIBRARY sndfile)
+find_path(FASTWEIGHTS_CURL_INCLUDE curl/curl.h)
+find_library(FASTWEIGHTS_CURL_LIBRARY curl)
+find_path(FASTWEIGHTS_LIBARCHIVE_INCLUDE archive.h)
+find_library(FASTWEIGHTS_LIBARCHIVE_LIBRARY archive)
+
 # warnings and sanitizers for everything of ours; warnings are errors with the compilers we check with, since others
 # find new ones in code that is right
 add_library(fastweights_flags INTERFACE)

@@ -34,9 +34,20 @@ add_library(fastweights
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
+  src/data/cache.cpp
+  src/data/catalogue.cpp
   src/data/dataset.cpp
+  src/data/fetch.cpp
+  src/data/files.cpp
+  src/data/generators.cpp
+  src/data/mfcc.cpp
+  src/data/physionet2012.cpp
+  src/data/physionet2019.cpp
   src/data/prepare.cpp
+  src/data/sha256.cpp
+  src/data/speech.cpp
   src/data/split.cpp
+  src/data/unpack.cpp
   src/environment/environment.cpp
   src/model/block.cpp
   src/model/config.cpp
@@ -96,7 +107,7 @@ add_library(fastweights
   src/train/trainer.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
 # random numbers are the same on machines that would fuse multiply-adds by themselves
-set_source_files_properties(src/base/random.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(src/base/random.cpp src/data/generators.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 add_library(fastweights::fastweights ALIAS fastweights)
 target_include_directories(fastweights
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
@@ -105,6 +116,13 @@ target_include_directories(fastweights SYSTEM PRIVATE ${FASTWEIGHTS_JSON_INCLUDE
 target_link_libraries(fastweights
   PUBLIC ${TORCH_LIBRARIES}
   PRIVATE $<BUILD_INTERFACE:fastweights_flags> OpenMP::OpenMP_CXX)
+foreach(library SNDFILE CURL LIBARCHIVE)
+  if(FASTWEIGHTS_${library}_INCLUDE AND FASTWEIGHTS_${library}_LIBRARY)
+    target_compile_definitions(fastweights PRIVATE FASTWEIGHTS_${library})
+    target_include_directories(fastweights SYSTEM PRIVATE ${FASTWEIGHTS_${library}_INCLUDE})
+    target_link_libraries(fastweights PRIVATE ${FASTWEIGHTS_${library}_LIBRARY})
+  endif()
+endforeach()
 target_compile_features(fastweights PUBLIC cxx_std_20)
 target_compile_definitions(fastweights PRIVATE
   FASTWEIGHTS_VERSION="${PROJECT_VERSION}"

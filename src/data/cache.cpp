@@ -1,0 +1,204 @@
+#include "data/cache.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+#include <stdexcept>
+
+#include "data/files.h"
+#include "data/sha256.h"
+#include "fastweights/error.h"
+#include "fastweights/safetensors.h"
+
+namespace fastweights {
+namespace {
+
+namespace fs = std::filesystem;
+
+// changes whenever a reader or this format does: caches of other versions are made anew
+constexpr const char* kFormat = "fastweights-data-1";
+
+// notices damage, at the speed of memory: four chains of multiplications over words
+std::string fingerprint(const Tensor& tensor) {
+  const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
+  const size_t size = tensor.nbytes();
+  std::array<uint64_t, 4> chains = {1, 2, 3, size};
+  size_t i = 0;
+  for (; i + 32 <= size; i += 32) {
+    std::array<uint64_t, 4> words = {};
+    std::memcpy(words.data(), bytes + i, 32);
+    for (size_t c = 0; c < 4; ++c) {
+      chains[c] = (chains[c] ^ words[c]) * 0x9e3779b97f4a7c15;
+      chains[c] ^= chains[c] >> 32;
+    }
+  }
+  for (; i < size; ++i) chains[i % 4] = (chains[i % 4] ^ bytes[i]) * 0x9e3779b97f4a7c15;
+  return message(std::hex, chains[0], "-", chains[1], "-", chains[2], "-", chains[3]);
+}
+
+Tensor copied(const void* from, size_t count, at::ScalarType type) {
+  Tensor tensor = at::empty({static_cast<int64_t>(count)}, type);
+  if (count > 0) std::memcpy(tensor.data_ptr(), from, tensor.nbytes());
+  return tensor;
+}
+
+Tensor packed(const std::vector<double>& numbers) {
+  return copied(numbers.data(), numbers.size(), at::kDouble);
+}
+Tensor packed(const std::vector<int64_t>& numbers) {
+  return copied(numbers.data(), numbers.size(), at::kLong);
+}
+Tensor packed(const std::vector<Part>& parts) {
+  std::vector<int64_t> numbers;
+  for (const Part part : parts) numbers.push_back(static_cast<int64_t>(part));
+  return packed(numbers);
+}
+// texts one after another, each ended by a zero
+Tensor packed(const std::vector<std::string>& texts) {
+  std::string bytes;
+  for (const std::string& text : texts) bytes.append(text).push_back('\0');
+  return copied(bytes.data(), bytes.size(), at::kByte);
+}
+Tensor packed(const std::string& text) { return packed(std::vector<std::string>{text}); }
+
+template <typename T>
+void copy_numbers(std::vector<T>& to, const Tensor& tensor, at::ScalarType type) {
+  if (tensor.scalar_type() != type || tensor.dim() != 1) throw std::runtime_error("another type or shape");
+  const T* first = static_cast<const T*>(tensor.data_ptr());
+  to.assign(first, first + tensor.numel());
+}
+
+void unpack(std::vector<double>& to, const Tensor& tensor) { copy_numbers(to, tensor, at::kDouble); }
+void unpack(std::vector<int64_t>& to, const Tensor& tensor) { copy_numbers(to, tensor, at::kLong); }
+void unpack(std::vector<Part>& to, const Tensor& tensor) {
+  std::vector<int64_t> numbers;
+  unpack(numbers, tensor);
+  for (const int64_t number : numbers) {
+    if (number < 0 || number > static_cast<int64_t>(Part::Test)) throw std::runtime_error("an unknown part");
+    to.push_back(static_cast<Part>(number));
+  }
+}
+void unpack(std::vector<std::string>& to, const Tensor& tensor) {
+  std::vector<unsigned char> bytes;
+  copy_numbers(bytes, tensor, at::kByte);
+  for (auto begin = bytes.begin(); begin != bytes.end();) {
+    const auto end = std::find(begin, bytes.end(), 0);
+    if (end == bytes.end()) throw std::runtime_error("a text without an end");
+    to.emplace_back(begin, end);
+    begin = end + 1;
+  }
+}
+void unpack(std::string& to, const Tensor& tensor) {
+  std::vector<std::string> texts;
+  unpack(texts, tensor);
+  if (texts.size() != 1) throw std::runtime_error("several texts");
+  to = texts.front();
+}
+
+// everything a set consists of, by name; the one list for both directions
+template <typename Data, typename Visit>
+void visit_members(Data& data, const Visit& visit) {
+  visit("head.name", data.head.name);
+  visit("head.origin", data.head.origin);
+  visit("head.channels", data.head.channels);
+  visit("head.statics", data.head.statics);
+  visit("head.targets", data.head.targets);
+  visit("head.classes", data.head.classes);
+  visit("head.time_unit", data.head.time_unit);
+  visit("head.time_zero", data.head.time_zero);
+  visit("head.skipped", data.head.skipped);
+  visit("ids", data.ids);
+  visit("groups", data.groups);
+  visit("parts", data.parts);
+  visit("offsets", data.offsets);
+  visit("times", data.times);
+  visit("values", data.values);
+  visit("statics", data.statics);
+  visit("labels", data.labels);
+  visit("targets", data.targets);
+  visit("step_labels", data.step_labels);
+}
+
+// what a reader's result depends on besides the files
+std::string settings_text(const ReadOptions& options) {
+  std::string text =
+      message(kFormat, "\n", options.format, "\n", static_cast<int>(options.bad_files), "\n",
+              options.columns.id, "\n", options.columns.time, "\n", options.columns.label, "\n",
+              options.columns.group, "\n", options.time_unit, "\n", static_cast<int>(options.speech), "\n");
+  for (const auto* list : {&options.columns.statics, &options.columns.targets}) {
+    for (const std::string& name : *list) text += name + ",";
+    text += "\n";
+  }
+  return text;
+}
+
+std::string contents_key(const std::string& path) {
+  if (!fs::is_directory(path)) return sha256_of_file(path);
+  Sha256 sum;
+  for (const std::string& file : files_below(path, "")) {
+    const fs::directory_entry entry(file);
+    sum.add(message(file.substr(path.size()), "\n", entry.file_size(), "\n",
+                    entry.last_write_time().time_since_epoch().count(), "\n"));
+  }
+  return sum.digest();
+}
+
+}  // namespace
+
+std::string cache_file(const std::string& path, const ReadOptions& options, const std::string& cache_dir) {
+  const std::string whole = fs::weakly_canonical(path).string();
+  const std::string sum = sha256(settings_text(options) + whole);
+  return (fs::path(cache_dir) / (file_name(whole) + "-" + sum.substr(0, 16) + ".safetensors")).string();
+}
+
+void save_prepared(const std::string& file, const DataSet& data, const std::string& key) {
+  NamedTensors contents = {.tensors = {}, .metadata = {{"format", kFormat}, {"key", key}}};
+  visit_members(data, [&](const char* name, const auto& member) {
+    const Tensor tensor = packed(member);
+    contents.metadata[name] = fingerprint(tensor);
+    contents.tensors[name] = tensor;
+  });
+  save_safetensors(file, contents);
+}
+
+std::optional<DataSet> load_prepared(const std::string& file, const std::string& key) {
+  const SafetensorsFile contents(file);
+  const auto text = [&](const std::string& name) {
+    const auto found = contents.metadata().find(name);
+    return found == contents.metadata().end() ? std::string() : found->second;
+  };
+  if (text("format") != kFormat || text("key") != key) return {};
+  DataSet data;
+  visit_members(data, [&](const char* name, auto& member) {
+    const Tensor tensor = contents.read(name);
+    if (fingerprint(tensor) != text(name)) throw std::runtime_error(file + ": " + name + " is damaged");
+    member.clear();
+    unpack(member, tensor);
+  });
+  return data;
+}
+
+DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir) {
+  return read_cached(path, options, cache_dir, [&] { return read_data(path, options); });
+}
+
+DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir,
+                    const std::function<DataSet()>& read) {
+  if (!fs::exists(path)) return read();
+  const std::string file = cache_file(path, options, cache_dir), key = contents_key(path);
+  if (fs::exists(file)) {
+    try {
+      if (std::optional<DataSet> data = load_prepared(file, key)) return std::move(*data);
+    } catch (const std::exception&) {
+      // whatever is wrong with it: it is made anew below
+    }
+  }
+  DataSet data = read();
+  fs::create_directories(cache_dir);
+  save_prepared(file, data, key);
+  return data;
+}
+
+}  // namespace fastweights

@@ -1,0 +1,234 @@
+#include "data/fetch.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <vector>
+
+#include "data/files.h"
+#include "data/sha256.h"
+#include "fastweights/error.h"
+
+#ifdef FASTWEIGHTS_CURL
+#include <curl/curl.h>
+#endif
+
+namespace fastweights {
+namespace {
+
+namespace fs = std::filesystem;
+
+#ifdef FASTWEIGHTS_CURL
+
+// what libcurl calls while a file arrives
+struct Arrival {
+  std::string part, tag_file;  // the bytes so far, and the server's name for the version they belong to
+  DownloadProgress progress = {};
+  int64_t begin = 0, total = 0;
+  long status = 0;
+  std::string tag = {};
+  std::ofstream out = {};
+  std::exception_ptr trouble = {};
+};
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
+
+size_t on_header(const char* bytes, size_t, size_t size, void* user) {
+  auto& arrival = *static_cast<Arrival*>(user);
+  std::string line(bytes, size);
+  while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
+  // each answer of a chain of redirections begins anew
+  if (line.rfind("HTTP/", 0) == 0) {
+    arrival.status = std::atol(line.c_str() + std::min(line.find(' '), line.size()));
+    arrival.tag.clear();
+  }
+  const size_t colon = line.find(": ");
+  const std::string name = lower(line.substr(0, colon));
+  const bool weak = colon != std::string::npos && line.compare(colon + 2, 2, "W/") == 0;
+  if (name == "etag" && !weak) arrival.tag = line.substr(colon + 2);
+  if (name == "last-modified" && arrival.tag.empty()) arrival.tag = line.substr(colon + 2);
+  return size;
+}
+
+size_t on_bytes(const char* bytes, size_t, size_t size, void* user) {
+  auto& arrival = *static_cast<Arrival*>(user);
+  if (!arrival.out.is_open()) {
+    // 206: the rest of what is there; otherwise the server sends everything
+    const bool rest = arrival.status == 206;
+    if (!rest) arrival.begin = 0;
+    if (!rest) std::ofstream(arrival.tag_file) << arrival.tag;
+    arrival.out.open(arrival.part, std::ios::binary | (rest ? std::ios::app : std::ios::trunc));
+  }
+  arrival.out.write(bytes, static_cast<std::streamsize>(size));
+  return arrival.out ? size : 0;
+}
+
+int on_progress(void* user, curl_off_t total, curl_off_t now, curl_off_t, curl_off_t) {
+  auto& arrival = *static_cast<Arrival*>(user);
+  if (!arrival.progress || !arrival.out.is_open()) return 0;
+  try {
+    const int64_t all = arrival.total > 0 ? arrival.total : total > 0 ? arrival.begin + total : 0;
+    arrival.progress(arrival.begin + now, all);
+    return 0;
+  } catch (const std::exception&) {
+    // not through libcurl, which is C: it ends the transfer, and the caller throws on
+    arrival.trouble = std::current_exception();
+    return 1;
+  }
+}
+
+// continues only a part whose version is known, so that two versions are never mixed
+std::string resumable_tag(Arrival& arrival) {
+  if (!fs::exists(arrival.part) || !fs::exists(arrival.tag_file)) return {};
+  const std::string tag = file_bytes(arrival.tag_file);
+  if (!tag.empty()) arrival.begin = static_cast<int64_t>(fs::file_size(arrival.part));
+  return tag;
+}
+
+void transfer(const std::string& address, Arrival& arrival) {
+  static std::once_flag once;
+  std::call_once(once, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  const std::unique_ptr<CURL, void (*)(CURL*)> curl(curl_easy_init(), &curl_easy_cleanup);
+  std::array<char, CURL_ERROR_SIZE> text = {};
+  curl_easy_setopt(curl.get(), CURLOPT_URL, address.c_str());
+  curl_easy_setopt(curl.get(), CURLOPT_ERRORBUFFER, text.data());
+  curl_easy_setopt(curl.get(), CURLOPT_FOLLOWLOCATION, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
+  // a secure address stays secure
+  curl_easy_setopt(curl.get(), CURLOPT_REDIR_PROTOCOLS_STR,
+                   address.rfind("https", 0) == 0 ? "https" : "http,https");
+  curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 30L);
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl_easy_setopt(curl.get(), CURLOPT_LOW_SPEED_TIME, 60L);
+  curl_easy_setopt(curl.get(), CURLOPT_HEADERFUNCTION, &on_header);
+  curl_easy_setopt(curl.get(), CURLOPT_HEADERDATA, &arrival);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEFUNCTION, &on_bytes);
+  curl_easy_setopt(curl.get(), CURLOPT_WRITEDATA, &arrival);
+  curl_easy_setopt(curl.get(), CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl.get(), CURLOPT_XFERINFOFUNCTION, &on_progress);
+  curl_easy_setopt(curl.get(), CURLOPT_XFERINFODATA, &arrival);
+  const std::string tag = resumable_tag(arrival);
+  const std::unique_ptr<curl_slist, void (*)(curl_slist*)> headers(
+      tag.empty() ? nullptr : curl_slist_append(nullptr, ("If-Range: " + tag).c_str()), &curl_slist_free_all);
+  const std::string range = std::to_string(arrival.begin) + "-";
+  if (!tag.empty()) {
+    curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
+    curl_easy_setopt(curl.get(), CURLOPT_RANGE, range.c_str());
+  }
+  const CURLcode code = curl_easy_perform(curl.get());
+  arrival.out.close();
+  if (arrival.trouble) std::rethrow_exception(arrival.trouble);
+  // 416: all bytes were there already
+  if (code == CURLE_OK || (!tag.empty() && arrival.status == 416)) return;
+  const bool continues = fs::exists(arrival.part) && fs::exists(arrival.tag_file);
+  throw std::runtime_error(
+      message(address, ": ", text[0] ? text.data() : curl_easy_strerror(code),
+              continues ? "; what has come is kept, the next attempt goes on from there" : ""));
+}
+
+#else
+
+struct Arrival {
+  std::string part, tag_file;
+  DownloadProgress progress = {};
+  int64_t begin = 0, total = 0;
+};
+
+void transfer(const std::string& address, Arrival&) {
+  throw std::runtime_error(address +
+                           ": this build of fastweights cannot download; install libcurl (Debian: "
+                           "libcurl4-openssl-dev) and build again, or bring the file here by other means");
+}
+
+#endif
+
+// of the address, or of an earlier download
+std::string expected_sum(const KnownFile& file, const std::string& record) {
+  if (!file.sha256.empty()) return file.sha256;
+  return fs::exists(record) ? file_bytes(record).substr(0, 64) : "";
+}
+
+std::string name_of(const std::string& address) {
+  const std::string path = address.substr(0, address.find_first_of("?#"));
+  const std::string name = path.substr(path.rfind('/') + 1);
+  FW_CHECK(!name.empty() && name != "." && name != "..", "[download] '", address, "' names no file");
+  return name;
+}
+
+void check_download(const KnownFile& file, const std::string& path, const std::string& record) {
+  const auto size = static_cast<int64_t>(fs::file_size(path));
+  if (file.size > 0 && size != file.size)
+    throw std::runtime_error(message(file.address, ": ", size, " bytes came, expected ", file.size));
+  const std::string sum = sha256_of_file(path), expected = expected_sum(file, record);
+  if (!expected.empty() && sum != expected)
+    throw std::runtime_error(file.address + ": the SHA-256 of what came is " + sum + ", expected " +
+                             expected +
+                             (file.sha256.empty() ? " as at the first download (" + record + ")" : ""));
+  if (expected.empty())
+    std::ofstream(record) << sum << "  " << file_name(path.substr(0, path.rfind(".part"))) << "\n";
+}
+
+bool is_packed(const std::string& name) {
+  const std::vector<std::string> endings = {".zip", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar"};
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const std::string& end) { return name.ends_with(end); });
+}
+
+}  // namespace
+
+std::string download(const KnownFile& file, const std::string& folder, const DownloadProgress& progress) {
+  const std::string path = (fs::path(folder) / name_of(file.address)).string(), record = path + ".sha256";
+  fs::create_directories(folder);
+  if (fs::exists(path)) {
+    check_download(file, path, record);
+    return path;
+  }
+  Arrival arrival = {
+      .part = path + ".part", .tag_file = path + ".part.tag", .progress = progress, .total = file.size};
+  transfer(file.address, arrival);
+  try {
+    check_download(file, arrival.part, record);
+  } catch (const std::exception&) {
+    // a broken part must not be continued
+    fs::remove(arrival.part);
+    fs::remove(arrival.tag_file);
+    throw;
+  }
+  fs::rename(arrival.part, path);
+  fs::remove(arrival.tag_file);
+  return path;
+}
+
+std::string fetch(const KnownSet& set, const std::string& data_dir, const DownloadProgress& progress) {
+  const fs::path folder = fs::path(data_dir) / set.name,
+                 incomplete = fs::path(data_dir) / (set.name + ".part"),
+                 downloads = fs::path(data_dir) / "downloads" / set.name;
+  if (fs::is_directory(folder)) return folder.string();
+  fs::remove_all(incomplete);
+  std::vector<std::string> files;
+  for (const KnownFile& file : set.files) files.push_back(download(file, downloads.string(), progress));
+  fs::create_directories(incomplete);
+  for (const std::string& file : files) {
+    if (is_packed(file)) {
+      unpack(file, incomplete.string());
+    } else {
+      fs::copy_file(file, incomplete / file_name(file));
+    }
+  }
+  fs::rename(incomplete, folder);
+  // the checksums stay
+  for (const std::string& file : files) fs::remove(file);
+  return folder.string();
+}
+
+}  // namespace fastweights
