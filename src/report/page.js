@@ -1,0 +1,207 @@
+// the sections of the page, in their order
+
+const data = JSON.parse(document.getElementById('data').textContent);
+
+function facts(pairs) {
+  return el('dl', { class: 'facts' }, pairs.map(([name, value]) =>
+    el('div', {}, el('dt', {}, name), el('dd', {}, named(formatted(value), 160)))));
+}
+
+function headline(items) {
+  return el('dl', { class: 'headline' }, items.map((item) =>
+    el('div', {}, el('dt', {}, item.name), el('dd', {}, formatted(item.value, item.format)))));
+}
+
+function section(id, title, lead, ...content) {
+  return el('section', { id, 'aria-labelledby': id + '-title', 'data-title': title },
+    el('h2', { id: id + '-title' }, title), lead ? el('p', { class: 'lead' }, lead) : null, content);
+}
+
+const ofPart = (part) => (part ? ' (' + part + ')' : '');
+
+function curveCard(curve) {
+  const chart = lineChart({ title: curve.title, xLabel: curve.x_label, yLabel: curve.y_label, log: curve.log,
+    bestX: curve.best_x, lines: curve.lines });
+  return card(curve.title, curve.log ? el('span', { class: 'note' }, 'logarithmic') : null, chart.box);
+}
+
+function metricsCard(metrics) {
+  const columns = [{ name: 'metric' }].concat(metrics.columns.map((name) => ({ name, number: true })));
+  const rows = metrics.rows.map((row) => [row.name, ...row.values.map((v) => formatted(v, row.format))]);
+  return card('Metrics', null, tableOf(columns, rows, { label: 'Metrics' }));
+}
+
+function confusionCard(confusion) {
+  const { classes, counts } = confusion, many = classes.length > 12;
+  const sums = counts.map((row) => row.reduce((a, b) => a + b, 0));
+  const cells = [];
+  const body = counts.map((row, i) => el('tr', {}, el('th', { scope: 'row', title: classes[i] }, shortened(classes[i], 18)),
+    row.map((n, j) => {
+      const share = sums[i] ? n / sums[i] : 0;
+      // what is wrong is rare: it gets a stronger colour for the same share
+      const strength = i === j ? 0.85 * share : 0.9 * Math.sqrt(share);
+      const cell = el('td', { class: [i === j ? '' : 'off', n === 0 ? 'none' : '', strength > 0.55 ? 'strong' : ''].join(' ').trim(),
+        style: `--a:${n ? Math.max(0.08, strength).toFixed(3) : 0}`,
+        title: `${classes[i]} taken for ${classes[j]}: ${n} of ${sums[i]} (${formatted(share, 'percent')})` });
+      cells.push([cell, n, share]);
+      return cell;
+    })));
+  const show = (as) => cells.forEach(([cell, n, share]) => {
+    cell.textContent = n === 0 ? (many ? '' : '0') : as === 1 ? (100 * share).toFixed(0) + (many ? '' : '\u2009%') : n;
+  });
+  show(0);
+  const table = el('table', { class: 'confusion' + (many ? ' many' : '') },
+    el('thead', {}, el('tr', {}, el('td', { style: 'background:none' }), el('th', { class: 'axis', colspan: classes.length, scope: 'colgroup' }, 'predicted')),
+      el('tr', {}, el('th', { class: 'axis' }, 'true'), classes.map((name) => el('th', { scope: 'col', title: name }, shortened(name, many ? 14 : 12))))),
+    el('tbody', {}, body));
+  const right = counts.reduce((sum, row, i) => sum + row[i], 0), all = sums.reduce((a, b) => a + b, 0);
+  return card('Confusion' + ofPart(confusion.part), el('label', { class: 'note no-print' }, 'Show ', choice(['counts', 'shares of a row'], show)),
+    el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Confusion matrix' }, table),
+    el('p', { class: 'note' }, `${grouped(right)} of ${grouped(all)} are right (${formatted(all ? right / all : null, 'percent')}). Colour is the share within a row.`));
+}
+
+function rocCard(roc) {
+  const at = roc.threshold;
+  const chart = lineChart({ title: 'ROC curve', square: true, x: [0, 1], y: [0, 1.02], diagonal: true, fill: true,
+    xLabel: 'false positive rate', yLabel: 'true positive rate',
+    lines: [{ name: 'true positive rate', x: roc.false_positive, y: roc.true_positive }],
+    marks: at ? [{ x: at.false_positive, y: at.true_positive, text: 'threshold ' + plain(at.value, 3) }] : [] });
+  return card('ROC curve' + ofPart(roc.part), el('span', { class: 'note' }, 'area ' + formatted(roc.auc)), chart.box);
+}
+
+function calibrationCard(calibration) {
+  const seen = calibration.count.map((n, i) => [n, i]).filter(([n, i]) => n > 0 && isNumber(calibration.predicted[i])).map((pair) => pair[1]);
+  const of = (key) => seen.map((i) => calibration[key][i]);
+  const chart = lineChart({ title: 'Calibration', square: true, x: [0, 1], y: [0, 1.02], diagonal: true, knots: true, noTable: true,
+    xLabel: 'predicted probability', yLabel: 'observed share', lines: [{ name: 'observed', x: of('predicted'), y: of('observed') }] });
+  const table = tableBelow(() => tableOf(['predicted', 'observed', 'samples'].map((name) => ({ name, number: true })),
+    seen.map((i) => [calibration.predicted[i], calibration.observed[i], calibration.count[i]]), { label: 'Calibration' }));
+  const total = calibration.count.reduce((a, b) => a + b, 0);
+  return card('Calibration' + ofPart(calibration.part), el('span', { class: 'note' }, grouped(total) + ' samples'), chart.box, table);
+}
+
+function scatterCard(scatter) {
+  const ends = widened(rangeOf([...scatter.true, ...scatter.predicted]), 0.04);
+  const chart = lineChart({ title: 'Predicted against true', square: true, x: ends, y: ends, diagonal: true, dots: true, noLegend: true, noTable: true,
+    xLabel: 'true' + (scatter.target ? ' ' + scatter.target : ''), yLabel: 'predicted', lines: [{ name: 'samples', x: scatter.true, y: scatter.predicted }] });
+  const table = tableBelow(() => tableOf([{ name: 'true', number: true }, { name: 'predicted', number: true }],
+    scatter.true.map((v, i) => [v, scatter.predicted[i]]), { sortable: true, label: 'Predicted and true' }));
+  return card('Predicted against true' + ofPart(scatter.part), el('span', { class: 'note' }, grouped(scatter.true.length) + ' samples'), chart.box, table);
+}
+
+function mistakesCard(mistakes) {
+  const known = [['id', 'sample'], ['true', 'true'], ['predicted', 'predicted'], ['probability', 'probability'], ['loss', 'loss']]
+    .filter(([key]) => mistakes.some((row) => row[key] !== undefined && row[key] !== null));
+  const columns = known.map(([key, name]) => ({ name, long: 36, format: key === 'probability' ? 'percent' : null,
+    number: mistakes.every((row) => typeof (row[key] ?? 0) === 'number') }));
+  return card('Largest losses first', null, tableOf(columns, mistakes.map((row) => known.map(([key]) => row[key] ?? null)),
+    { sortable: true, most: 20, label: 'Mistakes' }));
+}
+
+function copyButton(text) {
+  const button = el('button', { type: 'button', class: 'no-print', onclick: () => {
+    if (!navigator.clipboard) return;
+    navigator.clipboard.writeText(text).then(() => { button.textContent = 'Copied'; }, () => { button.textContent = 'Not allowed'; });
+  } }, 'Copy');
+  return button;
+}
+
+function modelCards(model) {
+  const total = (model.parameters || []).reduce((sum, row) => sum + row[2], 0), found = [];
+  if (model.summary) found.push(card('Summary', model.parameters ? el('span', { class: 'note' }, formatted(total, 'integer') + ' parameters') : null, facts(model.summary)));
+  if (model.parameters) {
+    const columns = [{ name: 'parameter', long: 60 }, { name: 'shape' }, { name: 'numbers', number: true, format: 'integer' }];
+    const box = el('article', { class: 'card long' }, el('details', { 'data-print': 'open', class: 'block', style: 'margin:0' },
+      el('summary', {}, `Parameters: ${formatted(total, 'integer')} in ${model.parameters.length} tensors`),
+      tableOf(columns, model.parameters, { sortable: true, label: 'Parameters' })));
+    found.push(box);
+  }
+  if (model.config) {
+    found.push(el('article', { class: 'card long' }, el('details', { 'data-print': 'open', class: 'block', style: 'margin:0' },
+      el('summary', {}, 'Configuration'), el('pre', { tabindex: '0' }, model.config), copyButton(model.config))));
+  }
+  return found;
+}
+
+function head() {
+  document.getElementById('head').append(el('p', { class: 'eyebrow' }, 'Training run'), el('h1', {}, data.title),
+    data.subtitle ? el('p', { class: 'subtitle' }, data.subtitle) : '', data.finished ? el('p', { class: 'finished' }, 'Finished ' + data.finished) : '');
+}
+
+function overview() {
+  return el('section', { id: 'overview', 'aria-label': 'Overview', 'data-title': 'Overview' },
+    (data.warnings || []).map((text) => el('p', { class: 'warning', role: 'note' }, text)),
+    data.headline && data.headline.length ? headline(data.headline) : null,
+    data.facts.length ? el('div', { class: 'card' }, facts(data.facts)) : null);
+}
+
+function results() {
+  const pairs = [];
+  if (data.confusion) pairs.push(confusionCard(data.confusion));
+  if (data.roc) pairs.push(rocCard(data.roc));
+  if (data.calibration) pairs.push(calibrationCard(data.calibration));
+  if (data.scatter) pairs.push(scatterCard(data.scatter));
+  const found = [];
+  if (data.metrics) found.push(metricsCard(data.metrics));
+  // a wide table of confusions needs the whole width
+  if (data.confusion && data.confusion.classes.length > 7) found.push(pairs.shift());
+  if (pairs.length) found.push(el('div', { class: 'grid' }, pairs));
+  return found;
+}
+
+function weightsSection() {
+  const view = data.fast_weights;
+  const right = view.label === undefined || view.predicted === undefined ? null : view.label === view.predicted;
+  const about = el('p', { class: 'lead' }, 'What the model writes into its memory while it reads ', el('b', {}, named(view.id, 40)), '. ',
+    'Move the time with the slider, the arrow keys, or in a chart. ',
+    view.label !== undefined ? el('span', { class: 'badge' }, 'true: ', named(formatted(view.label), 24)) : null, ' ',
+    view.predicted !== undefined ? el('span', { class: 'badge' + (right === null ? '' : right ? ' good' : ' wrong') }, 'predicted: ', named(formatted(view.predicted), 24)) : null);
+  const shown = fastWeights(view);
+  return [section('fast-weights', 'Fast weights W(t)', null, about, shown.box), shown];
+}
+
+// paper cannot be opened or scrolled, and is white
+function preparePrint(shown) {
+  let opened = [];
+  window.addEventListener('beforeprint', () => {
+    printing = true;
+    if (shown) { shown.stop(); shown.paint(); }
+    opened = [...document.querySelectorAll('details[data-print=open]:not([open])')];
+    opened.forEach((box) => { box.open = true; });
+  });
+  window.addEventListener('afterprint', () => {
+    printing = false;
+    if (shown) shown.paint();
+    opened.forEach((box) => { box.open = false; });
+  });
+  darkScreen.addEventListener('change', () => shown && shown.paint());
+}
+
+function fill() {
+  const main = document.getElementById('main');
+  let shown = null;
+  head();
+  main.append(overview());
+  if (data.curves && data.curves.length) main.append(section('training', 'Training', null, el('div', { class: 'grid' + (data.curves.length % 3 === 0 ? ' three' : '') }, data.curves.map(curveCard))));
+  const found = results();
+  if (found.length) main.append(section('results', 'Results', null, found));
+  if (data.fast_weights) {
+    const [box, view] = weightsSection();
+    main.append(box);
+    shown = view;
+  }
+  if (data.mistakes && data.mistakes.length) main.append(section('mistakes', 'Mistakes', null, mistakesCard(data.mistakes)));
+  if (data.model) main.append(section('model', 'Model', null, modelCards(data.model)));
+  if (data.commands && data.commands.length) {
+    const text = data.commands.join('\n');
+    main.append(section('commands', 'Commands', null, el('div', { class: 'card' }, el('header', {}, el('h3', {}, 'To do it again'), copyButton(text)), el('pre', { tabindex: '0' }, text))));
+  }
+  document.getElementById('contents').append(el('ul', {}, [...main.children].map((part) =>
+    el('li', {}, el('a', { href: '#' + part.id }, part.dataset.title)))));
+  document.getElementById('foot').append('Written by fastweights. This file is complete in itself: it loads nothing.');
+  watched.forEach((draw) => draw());
+  preparePrint(shown);
+  document.documentElement.dataset.ready = 'yes';
+}
+
+fill();

@@ -1,0 +1,91 @@
+#include "report/report.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "report/page_text.h"
+#include "report/report_check.h"
+
+namespace fastweights {
+namespace {
+
+std::string as_html(const std::string& text) {
+  std::string safe;
+  for (char c : text) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+// JSON that cannot end the element it stands in, nor open a comment; these characters occur in strings only
+std::string inside_script(const std::string& json) {
+  std::string safe;
+  safe.reserve(json.size());
+  for (char c : json) {
+    switch (c) {
+      case '<':
+        safe += "\\u003c";
+        break;
+      case '>':
+        safe += "\\u003e";
+        break;
+      case '&':
+        safe += "\\u0026";
+        break;
+      default:
+        safe += c;
+    }
+  }
+  return safe;
+}
+
+// one pass: what is filled in may itself contain marks
+std::string filled(std::string_view page, const ReportJson& report) {
+  std::string text;
+  for (;;) {
+    const size_t from = page.find("{{"), to = page.find("}}", from);
+    text += page.substr(0, from);
+    if (to == std::string_view::npos) return text;
+    const std::string_view mark = page.substr(from + 2, to - from - 2);
+    if (mark == "title") {
+      text += as_html(report.at("title").get<std::string>());
+    } else if (mark == "style") {
+      text += page_text("page.css");
+    } else if (mark == "script") {
+      for (const char* name : {"basics.js", "charts.js", "fast_weights.js", "page.js"}) text += page_text(name);
+    } else if (mark == "data") {
+      text += inside_script(report.dump());
+    } else {
+      throw std::logic_error("page.html has the unknown mark " + std::string(mark));
+    }
+    page.remove_prefix(to + 2);
+  }
+}
+
+}  // namespace
+
+std::string report_page(const std::string& json) {
+  ReportJson report;
+  try {
+    report = ReportJson::parse(json);
+  } catch (const ReportJson::parse_error& error) {
+    throw std::invalid_argument(std::string("[report] this is not JSON: ") + error.what());
+  }
+  check_report(report);
+  return filled(page_text("page.html"), report);
+}
+
+}  // namespace fastweights
