@@ -99,6 +99,7 @@ add_library(fastweights
   src/train/metrics.cpp
   src/train/optimise.cpp
   src/train/predict.cpp
+  src/train/report_data.cpp
   src/train/run.cpp
   src/train/run_config.cpp
   src/train/run_names.cpp

@@ -1,0 +1,108 @@
+#include "data_options.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "fastweights/error.h"
+
+namespace fastweights::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment_or(const char* name, const std::string& otherwise) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : otherwise;
+}
+
+std::string default_cache_dir() {
+  const std::string home = environment_or("HOME", ".");
+  return environment_or("FASTWEIGHTS_CACHE", environment_or("XDG_CACHE_HOME", home + "/.cache") + "/fastweights");
+}
+
+// as given, or below the data folder
+std::string found_path(const DataOptions& options, const std::string& path) {
+  const std::string below = options.data_dir + "/" + path;
+  return !fs::exists(path) && fs::exists(below) ? below : path;
+}
+
+ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
+  ReadOptions read;
+  read.format = config.format;
+  read.bad_files = options.skip_bad ? BadFiles::Skip : BadFiles::Stop;
+  read.columns = {.id = config.id,
+                  .time = config.time,
+                  .label = config.label,
+                  .group = config.group,
+                  .statics = config.statics,
+                  .targets = config.targets};
+  read.time_unit = config.time_unit;
+  read.speech = config.speech;
+  if (isatty(STDERR_FILENO)) {
+    read.progress = [](int64_t done, int64_t all) {
+      std::fprintf(stderr, "\rreading %lld of %lld files%s", static_cast<long long>(done),
+                   static_cast<long long>(all), done == all ? "\n" : "");
+    };
+  }
+  return read;
+}
+
+}  // namespace
+
+std::string default_data_dir() { return environment_or("FASTWEIGHTS_DATA", "data"); }
+
+void add_data_options(CLI::App& command, DataOptions& options, const std::string& what) {
+  options.data_dir = default_data_dir();
+  options.cache_dir = default_cache_dir();
+  const std::string group = "Data";
+  command.add_option("data", options.path, what + ": a file, a folder, or a built-in set such as spirals");
+  command.add_option("--data-dir", options.data_dir, "where data are looked for, too (FASTWEIGHTS_DATA)")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--format", options.config.format, "format of the data, if it cannot be seen")->group(group);
+  command.add_option("--id-column", options.config.id, "column of a table that names the series")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--time-column", options.config.time, "column of times: numbers or dates")
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--label-column", options.config.label, "column of labels")->capture_default_str()->group(group);
+  command.add_option("--group-column", options.config.group, "column of patients, speakers, ...")->group(group);
+  command.add_option("--static-columns", options.config.statics, "columns that are the same in all rows of a series")
+      ->group(group);
+  command.add_option("--target-columns", options.config.targets, "columns of numbers to predict")->group(group);
+  command.add_option("--time-unit", options.config.time_unit, "what a unit of time is called")->group(group);
+  command.add_option("--speech", options.speech, "speech as mfcc or as wave")
+      ->check(CLI::IsMember({"mfcc", "wave"}))
+      ->capture_default_str()
+      ->group(group);
+  command.add_flag("--skip-bad", options.skip_bad, "leave broken files out, and list them")->group(group);
+  command.add_option("--cache-dir", options.cache_dir, "where data are kept once they are read (FASTWEIGHTS_CACHE)")
+      ->capture_default_str()
+      ->group(group);
+  command.add_flag("--no-cache", options.no_cache, "read everything anew")->group(group);
+}
+
+DataConfig data_config(const DataOptions& options) {
+  DataConfig config = options.config;
+  FW_CHECK(!options.path.empty(), "say which data: a file, a folder, or a built-in set such as spirals");
+  config.path = found_path(options, options.path);
+  config.speech = options.speech == "wave" ? SpeechForm::Wave : SpeechForm::Mfcc;
+  return config;
+}
+
+DataSet read(const DataOptions& options, const DataConfig& config) {
+  const ReadOptions how = read_options(options, config);
+  DataSet data = options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
+  constexpr size_t kShown = 10;
+  const std::vector<std::string>& skipped = data.head.skipped;
+  for (size_t i = 0; i < skipped.size() && i < kShown; ++i)
+    std::fprintf(stderr, "left out: %s\n", skipped[i].c_str());
+  if (skipped.size() > kShown) std::fprintf(stderr, "left out: %zu more\n", skipped.size() - kShown);
+  return data;
+}
+
+}  // namespace fastweights::cli

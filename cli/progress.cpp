@@ -1,0 +1,115 @@
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "fastweights/error.h"
+
+namespace fastweights::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string number(double x) {
+  if (std::isnan(x)) return "unknown";
+  char text[32];
+  std::snprintf(text, sizeof text, std::abs(x) >= 1e-3 && std::abs(x) < 1e4 ? "%.4f" : "%.3g", x);
+  return text;
+}
+
+}  // namespace
+
+Style style_for_stdout() { return isatty(STDOUT_FILENO) ? Style::Bar : Style::Lines; }
+
+std::string duration(double seconds) {
+  const auto whole = static_cast<long long>(seconds + 0.5);
+  if (seconds < 10) return message(std::round(seconds * 10) / 10, " s");
+  if (whole < 60) return message(whole, " s");
+  if (whole < 3600) return message(whole / 60, " min ", whole % 60, " s");
+  return message(whole / 3600, " h ", whole % 3600 / 60, " min");
+}
+
+std::string shown(const Metrics& metrics) {
+  std::string text;
+  for (const auto& [name, value] : metrics) text += (text.empty() ? "" : "  ") + name + " " + number(value);
+  return text;
+}
+
+void Progress::step(const Trainer& trainer, const TrainStep& step) {
+  ++steps_;
+  samples_ += step.samples;
+  if (style_ == Style::Bar) bar(trainer, step);
+  if (step.epoch_record) epoch(trainer, *step.epoch_record);
+  // the first step says what is to come
+  if (steps_ == 1 && style_ != Style::Json && style_ != Style::Quiet) {
+    const double all = since(start_) * static_cast<double>((trainer.config().epochs - step.epoch + 1) * step.steps);
+    note(message(trainer.config().epochs, " epochs of ", step.steps, " steps, about ",
+                 duration(since(start_) * static_cast<double>(step.steps)), " an epoch and at most ", duration(all),
+                 " in all"));
+  }
+}
+
+void Progress::bar(const Trainer& trainer, const TrainStep& step) {
+  constexpr int kWidth = 24;
+  const bool last = step.epoch_record.has_value();
+  if (!last && since(shown_) < 0.1) return;
+  shown_ = Clock::now();
+  const double total = static_cast<double>(trainer.config().epochs * step.steps),
+               done = static_cast<double>(trainer.steps_done());
+  const double left = since(start_) / static_cast<double>(steps_) * (total - done);
+  const int filled = static_cast<int>(kWidth * done / total);
+  std::string line = "[" + std::string(static_cast<size_t>(filled), '#') +
+                     std::string(static_cast<size_t>(kWidth - filled), '.') + "]";
+  line += message(" epoch ", step.epoch, "/", trainer.config().epochs, "  ", duration(left), " left  ",
+                  static_cast<int64_t>(static_cast<double>(samples_) / std::max(since(start_), 1e-9)),
+                  " series/s  loss ", number(step.loss));
+  if (!last_.empty()) line += "  " + last_;
+  std::printf("\r\033[K%s", line.substr(0, 150).c_str());
+  std::fflush(stdout);
+  bar_open_ = true;
+}
+
+void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
+  const double value = metric(record.validation, metric_);
+  last_ = message("validation ", metric_, " ", number(value));
+  if (style_ == Style::Json) {
+    std::printf("{\"epoch\": %lld, \"epochs\": %lld, \"loss\": %.6g, \"seconds\": %.3f, \"best\": %s",
+                static_cast<long long>(record.epoch), static_cast<long long>(trainer.config().epochs), record.loss,
+                record.seconds, record.best ? "true" : "false");
+    for (const auto& [name, number] : record.validation) {
+      if (std::isfinite(number)) std::printf(", \"validation_%s\": %.6g", name.c_str(), number);
+    }
+    std::printf("}\n");
+    std::fflush(stdout);
+    return;
+  }
+  if (style_ != Style::Lines) return;
+  // at most some fifty lines
+  const int64_t every = std::max<int64_t>(1, trainer.config().epochs / 50);
+  if (record.epoch % every != 0 && record.epoch != 1 && !trainer.finished()) return;
+  std::printf("epoch %lld/%lld  %s  loss %s  %s%s\n", static_cast<long long>(record.epoch),
+              static_cast<long long>(trainer.config().epochs), duration(record.seconds).c_str(),
+              number(record.loss).c_str(), last_.c_str(), record.best ? "  best" : "");
+  std::fflush(stdout);
+}
+
+void Progress::note(const std::string& line) {
+  if (style_ == Style::Json || style_ == Style::Quiet) return;
+  end();
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+void Progress::end() {
+  if (bar_open_) std::printf("\n");
+  bar_open_ = false;
+}
+
+}  // namespace fastweights::cli

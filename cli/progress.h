@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "fastweights/train.h"
+
+/// How a run is shown: a bar on a terminal, a line per epoch elsewhere, JSON for machines.
+
+namespace fastweights::cli {
+
+enum class Style { Bar, Lines, Json, Quiet };
+
+/// Bar on a terminal, lines elsewhere.
+Style style_for_stdout();
+
+class Progress {
+ public:
+  Progress(Style style, std::string metric) : style_(style), metric_(std::move(metric)) {}
+
+  void step(const Trainer& trainer, const TrainStep& step);
+  void note(const std::string& line);
+  /// Leaves the bar's line.
+  void end();
+
+ private:
+  void bar(const Trainer& trainer, const TrainStep& step);
+  void epoch(const Trainer& trainer, const TrainEpoch& record);
+
+  Style style_;
+  std::string metric_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_ = {};
+  int64_t steps_ = 0, samples_ = 0;  // since the start of this process
+  double seconds_ = 0;
+  std::string last_;  // metrics of the last epoch
+  bool bar_open_ = false;
+};
+
+/// 73 -> "1 min 13 s".
+std::string duration(double seconds);
+
+/// accuracy 0.973  log_loss 0.12 ...
+std::string shown(const Metrics& metrics);
+
+}  // namespace fastweights::cli

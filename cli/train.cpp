@@ -1,0 +1,198 @@
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "data_options.h"
+#include "fastweights/error.h"
+#include "progress.h"
+
+namespace fastweights::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+volatile std::sig_atomic_t interrupted = 0;
+
+extern "C" void on_interrupt(int signal) {
+  interrupted = 1;
+  // a second one ends the program at once
+  std::signal(signal, SIG_DFL);
+}
+
+struct TrainCommand {
+  DataOptions data;
+  std::string out, model = "delta-cde", preset, config_file, resume, from;
+  std::vector<std::string> settings;
+  std::string epochs, batch_size, learning_rate, seed, task, split, memory_limit;
+  bool intensity = false, json = false, quiet = false;
+};
+
+// dots of a key are inner objects; what is no JSON is a name
+void put(Json& to, const std::string& key, const std::string& text) {
+  Json* place = &to;
+  size_t first = 0;
+  for (size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', first)) {
+    place = &(*place)[key.substr(first, dot - first)];
+    first = dot + 1;
+  }
+  const Json value = Json::parse(text, nullptr, false);
+  (*place)[key.substr(first)] = value.is_discarded() ? Json(text) : value;
+}
+
+const std::vector<std::pair<std::string, std::string>>& presets() {
+  static const std::vector<std::pair<std::string, std::string>> kPresets = {
+      {"small", R"({"model": {"hidden_size": 32, "heads": 4, "feed_forward_size": 64}})"},
+      {"standard", "{}"},
+      {"large", R"({"model": {"hidden_size": 128, "heads": 16, "feed_forward_size": 256}})"},
+      {"sepsis", R"({"model": {"hidden_size": 80, "heads": 16, "feed_forward_size": 160, "dropout": 0.2,
+                     "value_dropout": 0.2, "value_norm": true},
+                     "training": {"batch_size": 256, "epochs": 30, "learning_rate": 0.002}})"}};
+  return kPresets;
+}
+
+Json preset_json(const std::string& name) {
+  if (name.empty()) return Json::object();
+  std::string known;
+  for (const auto& [key, text] : presets()) {
+    if (key == name) return Json::parse(text);
+    known += (known.empty() ? "" : ", ") + key;
+  }
+  throw std::invalid_argument("there is no preset '" + name + "'; there are " + known);
+}
+
+// preset, then file, then options, then --set
+std::string settings_json(const TrainCommand& command) {
+  Json json = preset_json(command.preset);
+  if (!command.config_file.empty()) {
+    const Json given = Json::parse(read_file(command.config_file), nullptr, false);
+    FW_CHECK(given.is_object(), command.config_file, ": this is not a JSON object { ... }");
+    json.merge_patch(given);
+  }
+  const std::pair<const char*, const std::string&> short_forms[] = {
+      {"training.epochs", command.epochs},
+      {"training.batch_size", command.batch_size},
+      {"training.learning_rate", command.learning_rate},
+      {"training.seed", command.seed},
+      {"task.kind", command.task},
+      {"split.rule", command.split},
+      {"model.solver.memory_limit", command.memory_limit}};
+  for (const auto& [key, value] : short_forms) {
+    if (!value.empty()) put(json, key, value);
+  }
+  if (command.intensity) put(json, "prepare.intensity", "true");
+  for (const std::string& setting : command.settings) {
+    const size_t equals = setting.find('=');
+    FW_CHECK(equals != std::string::npos, "--set wants KEY=VALUE, got '", setting, "'");
+    put(json, setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  return json.dump();
+}
+
+Style style_of(const TrainCommand& command) {
+  return command.json ? Style::Json : command.quiet ? Style::Quiet : style_for_stdout();
+}
+
+void print_result(const TrainCommand& command, const std::string& folder, const RunResult& result) {
+  if (command.json) {
+    std::printf("{\"run\": %s, \"best_epoch\": %lld, \"result\": %s}\n", Json(folder).dump().c_str(),
+                static_cast<long long>(result.best_epoch), Json::parse(read_file(folder + "/result.json")).dump().c_str());
+    return;
+  }
+  if (command.quiet) return;
+  std::printf("\nbest epoch %lld\n", static_cast<long long>(result.best_epoch));
+  for (const auto& [part, metrics] : result.parts) std::printf("%-11s %s\n", part.c_str(), shown(metrics).c_str());
+  std::printf("\nmodel   %s/model.safetensors\nreport  %s/report.html\n", folder.c_str(), folder.c_str());
+}
+
+void print_plan(const RunConfig& config, const DataSet& data, Progress& progress) {
+  progress.note(message(data.head.name, " (", data.head.origin, "): ", data.samples(), " series, ", data.rows(),
+                        " rows, ", data.channels(), " channels", data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
+  progress.note(message("model ", config.model.rule, ", hidden size ", config.model.hidden_size, ", ",
+                        config.model.heads, " heads, ", config.model.channels, " channels in, ",
+                        config.model.outputs, " out"));
+}
+
+void run(const TrainCommand& command, Session& session) {
+  const bool resume = !command.resume.empty();
+  const std::string folder = resume ? command.resume : command.out;
+  FW_CHECK(!folder.empty(), "say where the run goes: --out FOLDER");
+  RunConfig config;
+  DataConfig source;
+  if (resume) {
+    config = read_run_config(folder);
+    source = config.data;
+    if (!command.data.path.empty()) source.path = data_config(command.data).path;
+  } else {
+    source = data_config(command.data);
+  }
+  const DataSet data = read(command.data, source);
+  if (!resume) {
+    config = make_run_config(command.model, settings_json(command), data);
+    config.data = source;
+  }
+  std::optional<TrainedModel> start_from;
+  if (!command.from.empty()) start_from = load_trained(command.from);
+  Progress progress(style_of(command), config.training.metric.empty()
+                                           ? (config.model.outputs == 1 ? "auroc" : "accuracy")
+                                           : config.training.metric);
+  print_plan(config, data, progress);
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  RunEvents events;
+  events.step = [&](const Trainer& trainer, const TrainStep& step) { progress.step(trainer, step); };
+  events.note = [&](const std::string& line) { progress.note(line); };
+  events.stop = [] { return interrupted != 0; };
+  const RunResult result =
+      train_run(folder, config, data, resume ? RunStart::Resume : RunStart::Fresh, events, start_from);
+  progress.end();
+  if (result.end == RunEnd::Stopped) {
+    std::fprintf(stderr, "stopped; go on with: fastweights train --resume %s\n", folder.c_str());
+    session.exit_status = 130;
+  } else if (result.end == RunEnd::NotFinite) {
+    std::fprintf(stderr, "fastweights: %s\n", result.message.c_str());
+    session.exit_status = 3;
+  } else {
+    write_report(folder, data);
+    print_result(command, folder, result);
+  }
+}
+
+}  // namespace
+
+void add_train(CLI::App& program, Session& session) {
+  auto command = std::make_shared<TrainCommand>();
+  CLI::App* app = program.add_subcommand("train", "Train a model on time series");
+  add_data_options(*app, command->data, "what to train on");
+  app->add_option("--out,-o", command->out, "folder of the run, which must not be one yet");
+  std::string names;
+  for (const std::string& name : model_names()) names += (names.empty() ? "" : ", ") + name;
+  app->add_option("--model", command->model, names)->capture_default_str();
+  app->add_option("--preset", command->preset, "small, standard, large or sepsis");
+  app->add_option("--config", command->config_file, "JSON with any keys of a run's config.json");
+  app->add_option("--set", command->settings, "KEY=VALUE for any key, such as model.heads=4; may be repeated")
+      ->take_all();
+  app->add_option("--epochs", command->epochs, "default: about 2,000 steps");
+  app->add_option("--batch-size", command->batch_size, "default: a sixteenth of the series, 8 to 256");
+  app->add_option("--learning-rate", command->learning_rate, "default: 0.003");
+  app->add_option("--seed", command->seed, "of parameters, order and dropout; default: 1");
+  app->add_option("--task", command->task,
+                  "classification, regression, step_classification, forecast or imputation; default: what the data have");
+  app->add_option("--split", command->split, "given, random, stratified, grouped, folds or indices; default: automatic");
+  app->add_flag("--intensity", command->intensity, "how often each channel was observed, as further channels");
+  app->add_option("--memory-limit", command->memory_limit, "bytes that a training step may take beyond the data");
+  app->add_option("--from", command->from, "begin with the parameters of a run or a model file");
+  app->add_option("--resume", command->resume, "go on with an interrupted run: its folder");
+  app->add_flag("--json", command->json, "a JSON object per epoch and one at the end");
+  app->add_flag("--quiet,-q", command->quiet, "print nothing");
+  app->footer(
+      "Examples:\n"
+      "  fastweights train spirals --out runs/spirals --epochs 2\n"
+      "  fastweights train table.csv --out runs/table --label-column outcome --epochs 2\n"
+      "  fastweights train --resume runs/spirals\n"
+      "Exit codes: 0 done, 1 trouble, 2 wrong command line, 3 something became infinite or NaN, 130 interrupted.");
+  app->callback([command, &session] { run(*command, session); });
+}
+
+}  // namespace fastweights::cli
