@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "data/parsers.h"
 #include "data/readers.h"
@@ -77,12 +78,13 @@ class Scanner {
 // {a, 'b c', ...} behind the name of an attribute
 std::vector<std::string> read_names(Scanner& scanner) {
   std::vector<std::string> names;
+  std::set<std::string> seen;
   while (!scanner.take('}')) {
     if (scanner.done()) refuse(scanner.place(), "found the end of the line, expected }");
     const Place place = scanner.place();
     const Token name = scanner.token(",}");
     if (name.text.empty()) refuse(place, "found nothing, expected the name of a class");
-    if (std::find(names.begin(), names.end(), name.text) != names.end())
+    if (!seen.insert(name.text).second)
       refuse(place, "found the class ", quoted(name.text), " twice, expected each once");
     names.push_back(name.text);
     scanner.take(',');

@@ -4,7 +4,6 @@
 #include <limits>
 #include <unordered_map>
 
-#include "base/nearest.h"
 #include "data/csv_table.h"
 #include "data/readers.h"
 
@@ -57,7 +56,13 @@ class LongTable {
     for (size_t i = 0; i < columns_.targets.size(); ++i)
       keep(s.targets[i], number(columns_.targets[i]), place(columns_.targets[i]), names_.targets[i], s);
     if (columns_.group != kNone) keep(s.group, text(columns_.group), place(columns_.group), names_.group, s);
-    if (columns_.part != kNone) s.part = read_part(text(columns_.part), place(columns_.part));
+    if (columns_.part != kNone) {
+      const Part part = read_part(text(columns_.part), place(columns_.part));
+      if (s.times.size() > 1 && part != s.part)
+        refuse(place(columns_.part), "found ", quoted(text(columns_.part)), ", expected series '", s.id,
+               "' to be in one part only");
+      s.part = part;
+    }
     if (columns_.label != kNone)
       s.step_labels.emplace_back(is_missing(text(columns_.label)) ? "" : text(columns_.label));
   }
@@ -107,12 +112,6 @@ class LongTable {
 };
 
 }  // namespace
-
-Part read_part(std::string_view text, const Place& place) {
-  const std::optional<Part> part = part_named(text);
-  if (!part) refuse(place, "found ", quoted(text), ", expected train, validation, test or nothing");
-  return *part;
-}
 
 Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names) {
   TableRows rows(text, file);

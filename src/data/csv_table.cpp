@@ -1,6 +1,7 @@
 #include "data/csv_table.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/nearest.h"
 
@@ -23,9 +24,10 @@ size_t wanted(const TableRows& rows, const std::vector<std::string>& names, cons
 
 std::vector<std::string> header_names(const TableRows& rows) {
   std::vector<std::string> names;
+  std::set<std::string_view> seen;
   for (const Field& field : rows.fields()) {
     if (field.text.empty()) refuse(rows.place(field.column), "found nothing, expected the name of a column");
-    if (place_of(names, std::string(field.text)) != CsvColumns::kNone)
+    if (!seen.insert(field.text).second)
       refuse(rows.place(field.column), "found the column ", quoted(field.text), " twice, expected each once");
     names.emplace_back(field.text);
   }
@@ -97,6 +99,12 @@ std::optional<Part> part_named(std::string_view text) {
   if (word == "test") return Part::Test;
   if (word.empty() || word == "any") return Part::Any;
   return std::nullopt;
+}
+
+Part read_part(std::string_view text, const Place& place) {
+  const std::optional<Part> part = part_named(text);
+  if (!part) refuse(place, "found ", quoted(text), ", expected train, validation, test or nothing");
+  return *part;
 }
 
 }  // namespace fastweights

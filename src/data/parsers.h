@@ -20,6 +20,9 @@ DataSet parse_npz(std::string_view bytes, const std::string& file);
 /// "channel 1", "channel 2", ...
 std::vector<std::string> numbered_channels(size_t count);
 
+/// The last name of a path, with or without a slash at its end.
+std::string folder_name(const std::string& path);
+
 /// A file, or a folder <Name> with <Name>_TRAIN and <Name>_TEST; the extension with its point.
 DataSet read_parts(const std::string& path, const std::string& extension, const ReadOptions& options,
                    const std::function<Parsed(std::string_view, const std::string&)>& parse);

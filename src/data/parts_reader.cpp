@@ -35,11 +35,6 @@ Parsed read_part(const std::string& path,
   return parsed;
 }
 
-std::string folder_name(const std::string& path) {
-  const fs::path whole = fs::path(path).lexically_normal();
-  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-}
-
 // both parts describe the same kind of series; their headers may list the classes in another order
 void join(Parsed& first, Parsed second, const std::string& file) {
   const auto check = [&](const char* what, std::vector<std::string> a, std::vector<std::string> b) {
@@ -58,6 +53,11 @@ void join(Parsed& first, Parsed second, const std::string& file) {
 }
 
 }  // namespace
+
+std::string folder_name(const std::string& path) {
+  const fs::path whole = fs::path(path).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
+}
 
 std::vector<std::string> numbered_channels(size_t count) {
   std::vector<std::string> names;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "data/parsers.h"
 #include "data/readers.h"
@@ -53,9 +54,10 @@ int64_t count(const std::vector<Field>& line, const Place& place) {
 
 void read_classes(TsHeader& header, const std::vector<Field>& line, const Place& place) {
   header.class_label = yes_or_no(line, place);
+  std::set<std::string_view> seen;
   for (size_t i = 2; i < line.size(); ++i) {
     const std::string name(line[i].text);
-    if (std::find(header.classes.begin(), header.classes.end(), name) != header.classes.end())
+    if (!seen.insert(line[i].text).second)
       refuse({place.file, place.row, line[i].column}, "found the class ", quoted(name),
              " twice, expected each once");
     header.classes.push_back(name);

@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <optional>
+
+#include "base/nearest.h"
+#include "data/csv_table.h"
+#include "data/npz.h"
+#include "data/readers.h"
+
+namespace fastweights {
+namespace {
+
+using Kind = NpyArray::Kind;
+
+const std::vector<std::string> kNames = {
+    "values",       "times",       "offsets",      "lengths",   "labels",   "classes",
+    "ids",          "groups",      "parts",        "channels",  "statics",  "targets",
+    "static_names", "step_labels", "target_names", "time_unit", "time_zero"};
+
+// the arrays of a file, taken by name, with the shape and the kind that is wanted
+class Arrays {
+ public:
+  Arrays(std::map<std::string, NpyArray> arrays, const std::string& file)
+      : arrays_(std::move(arrays)), file_(file) {
+    for (const auto& [name, array] : arrays_) {
+      if (std::find(kNames.begin(), kNames.end(), name) == kNames.end())
+        refuse_file("found the array ", quoted(name), ", expected one of a data set; the nearest name is '",
+                    nearest(name, kNames), "'");
+    }
+  }
+
+  template <typename... Parts>
+  [[noreturn]] void refuse_file(const Parts&... parts) const {
+    throw std::runtime_error(message(file_, ": ", parts...));
+  }
+
+  const NpyArray* find(const std::string& name) const {
+    const auto found = arrays_.find(name);
+    return found == arrays_.end() ? nullptr : &found->second;
+  }
+
+  void check(const std::string& name, const std::vector<int64_t>& shape) const {
+    const std::vector<int64_t>& found = find(name)->shape;
+    if (found != shape) refuse_file("found ", name, " of shape ", shown(found), ", expected ", shown(shape));
+  }
+
+  // integers are numbers, too
+  std::vector<double> reals(const std::string& name) const {
+    const NpyArray& array = *find(name);
+    if (array.kind == Kind::Text) refuse_file("found strings in ", name, ", expected numbers");
+    if (array.kind == Kind::Real) return array.reals;
+    return {array.integers.begin(), array.integers.end()};
+  }
+
+  const std::vector<int64_t>& integers(const std::string& name) const {
+    if (find(name)->kind != Kind::Integer)
+      refuse_file("found no whole numbers in ", name, ", expected int64");
+    return find(name)->integers;
+  }
+
+  // strings, or whole numbers as strings; none if there is no such array
+  std::vector<std::string> texts(const std::string& name) const {
+    const NpyArray* array = find(name);
+    if (!array) return {};
+    if (array->kind == Kind::Real)
+      refuse_file("found floating-point numbers in ", name, ", expected strings");
+    if (array->kind == Kind::Text) return array->texts;
+    std::vector<std::string> result;
+    for (const int64_t x : array->integers) result.push_back(std::to_string(x));
+    return result;
+  }
+
+  std::string word(const std::string& name) const {
+    const std::vector<std::string> found = texts(name);
+    return found.empty() ? "" : found[0];
+  }
+
+  static std::string shown(const std::vector<int64_t>& shape) {
+    std::string text = "[";
+    for (const int64_t n : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(n);
+    return text + "]";
+  }
+
+ private:
+  std::map<std::string, NpyArray> arrays_;
+  const std::string& file_;
+};
+
+// rows of all series one after another, whichever way they were given
+struct Rows {
+  std::vector<int64_t> offsets = {};
+  std::vector<double> times = {}, values = {};
+  int64_t channels = 0;
+  std::string time_unit = {};
+};
+
+Rows flat_rows(const Arrays& arrays) {
+  const int64_t n = arrays.find("values")->shape[0];
+  Rows rows = {.offsets = arrays.integers("offsets"), .values = arrays.reals("values")};
+  rows.channels = arrays.find("values")->shape[1];
+  const std::vector<int64_t>& offsets = rows.offsets;
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != n ||
+      !std::is_sorted(offsets.begin(), offsets.end()))
+    arrays.refuse_file("found offsets that do not rise from 0 to ", n, ", the rows of values");
+  if (!arrays.find("times")) arrays.refuse_file("found no times, expected [", n, "]");
+  arrays.check("times", {n});
+  rows.times = arrays.reals("times");
+  return rows;
+}
+
+// values [B, L, C]; times [B, L] or [L] or none; lengths [B] or none
+Rows padded_rows(const Arrays& arrays) {
+  const std::vector<int64_t> shape = arrays.find("values")->shape;
+  const int64_t samples = shape[0], length = shape[1];
+  const std::vector<double> values = arrays.reals("values");
+  std::vector<int64_t> lengths(static_cast<size_t>(values.empty() ? 0 : samples), length);
+  if (arrays.find("lengths")) {
+    arrays.check("lengths", {samples});
+    lengths = arrays.integers("lengths");
+  }
+  Rows rows = {.offsets = {0}, .channels = shape[2]};
+  std::vector<double> times;
+  const NpyArray* given = arrays.find("times");
+  if (given && given->shape.size() == 2) arrays.check("times", {samples, length});
+  if (given && given->shape.size() != 2) arrays.check("times", {length});
+  if (given) times = arrays.reals("times");
+  if (!given) rows.time_unit = "step";
+  for (size_t b = 0; b < lengths.size(); ++b) {
+    if (lengths[b] < 1 || lengths[b] > length)
+      arrays.refuse_file("found ", lengths[b], " in lengths, expected 1 to ", length);
+    for (int64_t i = 0; i < lengths[b]; ++i) {
+      const auto row = static_cast<size_t>(static_cast<int64_t>(b) * length + i);
+      const auto channels = static_cast<size_t>(rows.channels);
+      rows.times.push_back(!given                     ? static_cast<double>(i)
+                           : given->shape.size() == 2 ? times[row]
+                                                      : times[static_cast<size_t>(i)]);
+      for (size_t c = 0; c < channels; ++c) rows.values.push_back(values[row * channels + c]);
+    }
+    rows.offsets.push_back(rows.offsets.back() + lengths[b]);
+  }
+  return rows;
+}
+
+// names of the classes; numbers are places in `classes`, or names themselves where there are none
+std::vector<std::string> labels(const Arrays& arrays, const std::string& name, int64_t count,
+                                const std::vector<std::string>& classes) {
+  if (!arrays.find(name)) return {};
+  arrays.check(name, {count});
+  if (arrays.find(name)->kind == Kind::Real)
+    arrays.refuse_file("found floating-point numbers in ", name,
+                       ", expected int64 or strings; numbers to predict ", "are called targets");
+  std::vector<std::string> result = arrays.texts(name);
+  if (arrays.find(name)->kind == Kind::Text) return result;
+  const auto most = static_cast<int64_t>(classes.size());
+  const std::vector<int64_t>& numbers = arrays.integers(name);
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (numbers[i] < -1 || (most > 0 && numbers[i] >= most))
+      arrays.refuse_file("found ", numbers[i], " in ", name, ", expected 0 to ", most - 1,
+                         " or -1 for unknown");
+    if (most > 0 || numbers[i] < 0)
+      result[i] = numbers[i] < 0 ? "" : classes[static_cast<size_t>(numbers[i])];
+  }
+  return result;
+}
+
+// numbers per series [B, F], or [B] for a single one, and their names
+struct Extras {
+  std::vector<double> values;
+  std::vector<std::string> names;
+};
+
+Extras extras(const Arrays& arrays, const std::string& name, const std::string& names,
+              const std::string& word, int64_t samples) {
+  const NpyArray* array = arrays.find(name);
+  if (!array) return {};
+  const int64_t count = array->shape.size() == 2 ? array->shape[1] : 1;
+  if (array->shape.size() == 2) arrays.check(name, {samples, count});
+  if (array->shape.size() != 2) arrays.check(name, {samples});
+  Extras found = {arrays.reals(name), arrays.texts(names)};
+  if (found.names.empty() && !found.values.empty()) {
+    for (int64_t i = 1; i <= count; ++i) found.names.push_back(word + " " + std::to_string(i));
+  }
+  if (static_cast<int64_t>(found.names.size()) != count && !found.values.empty())
+    arrays.refuse_file("found ", found.names.size(), " ", names, ", expected ", count);
+  return found;
+}
+
+std::vector<std::string> per_series(const Arrays& arrays, const std::string& name, int64_t samples) {
+  if (arrays.find(name)) arrays.check(name, {samples});
+  std::vector<std::string> result = arrays.texts(name);
+  result.resize(static_cast<size_t>(samples));
+  return result;
+}
+
+template <typename T>
+std::vector<T> slice(const std::vector<T>& all, int64_t from, int64_t to) {
+  if (all.empty()) return {};
+  return {all.begin() + from, all.begin() + to};
+}
+
+// which of the two layouts it is
+Rows read_rows(const Arrays& arrays) {
+  const NpyArray* values = arrays.find("values");
+  if (!values) arrays.refuse_file("found no array 'values', expected [N, C] with offsets, or [B, L, C]");
+  const bool offsets = arrays.find("offsets") != nullptr;
+  if (offsets && values->shape.size() == 2) return flat_rows(arrays);
+  if (offsets || values->shape.size() != 3)
+    arrays.refuse_file("found values of shape ", Arrays::shown(values->shape), offsets ? " with" : " without",
+                       " offsets, expected [N, C] with offsets, or [B, L, C] without");
+  return padded_rows(arrays);
+}
+
+DataHead read_head(const Arrays& arrays, const Rows& rows) {
+  DataHead head = {.channels = arrays.texts("channels"), .classes = arrays.texts("classes")};
+  if (head.channels.empty() && !rows.values.empty())
+    head.channels = numbered_channels(static_cast<size_t>(rows.channels));
+  if (static_cast<int64_t>(head.channels.size()) != rows.channels)
+    arrays.refuse_file("found ", head.channels.size(), " channels, expected ", rows.channels);
+  head.time_unit = arrays.find("time_unit") ? arrays.word("time_unit") : rows.time_unit;
+  head.time_zero = arrays.word("time_zero");
+  return head;
+}
+
+}  // namespace
+
+DataSet parse_npz(std::string_view bytes, const std::string& file) {
+  const Arrays arrays(parse_npz_arrays(bytes, file), file);
+  const Rows rows = read_rows(arrays);
+  const int64_t samples = static_cast<int64_t>(rows.offsets.size()) - 1;
+  DataHead head = read_head(arrays, rows);
+  const auto ids = per_series(arrays, "ids", samples), groups = per_series(arrays, "groups", samples),
+             parts = per_series(arrays, "parts", samples),
+             series_labels = labels(arrays, "labels", samples, head.classes),
+             step_labels = labels(arrays, "step_labels", rows.offsets.back(), head.classes);
+  const Extras statics = extras(arrays, "statics", "static_names", "static", samples),
+               targets = extras(arrays, "targets", "target_names", "target", samples);
+  head.statics = statics.names;
+  head.targets = targets.names;
+  const auto features = static_cast<int64_t>(statics.names.size()),
+             outputs = static_cast<int64_t>(targets.names.size());
+  std::vector<Series> series(static_cast<size_t>(samples));
+  for (int64_t b = 0; b < samples; ++b) {
+    const auto i = static_cast<size_t>(b);
+    const int64_t from = rows.offsets[i], to = rows.offsets[i + 1];
+    const std::optional<Part> part = part_named(parts[i]);
+    if (!part)
+      arrays.refuse_file("found the part ", quoted(parts[i]), ", expected train, validation, test or any");
+    series[i] = {.id = ids[i].empty() ? std::to_string(b + 1) : ids[i],
+                 .group = groups[i],
+                 .part = *part,
+                 .times = slice(rows.times, from, to),
+                 .values = slice(rows.values, from * rows.channels, to * rows.channels),
+                 .statics = slice(statics.values, b * features, (b + 1) * features),
+                 .label = series_labels.empty() ? "" : series_labels[i],
+                 .targets = slice(targets.values, b * outputs, (b + 1) * outputs),
+                 .step_labels = slice(step_labels, from, to),
+                 .where = message(file, ": series ", b + 1)};
+  }
+  return collect(std::move(head), series);
+}
+
+DataSet read_npz(const std::string& path, const ReadOptions& options) {
+  DataSet data = parse_npz(whole_file(path), path);
+  data.head.name = std::filesystem::path(path).stem().string();
+  data.head.origin = "npz";
+  if (!options.time_unit.empty() && data.head.time_zero.empty()) data.head.time_unit = options.time_unit;
+  return data;
+}
+
+}  // namespace fastweights

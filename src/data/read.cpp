@@ -1,0 +1,156 @@
+#include "fastweights/read.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "base/nearest.h"
+#include "data/parsers.h"
+#include "data/readers.h"
+
+namespace fastweights {
+namespace {
+
+namespace fs = std::filesystem;
+
+// a format: its name, what it is, and its reader
+struct Format {
+  std::string name, sentence;
+  DataSet (*read)(const std::string&, const ReadOptions&);
+};
+
+DataSet read_built_in(const std::string& name, const ReadOptions&) { return make_data(name); }
+
+const std::vector<Format>& formats() {
+  static const std::vector<Format> kFormats = {
+      {"ts", "UEA and UCR sets: a .ts file, or a folder <Name> with <Name>_TRAIN.ts and <Name>_TEST.ts",
+       read_ts},
+      {"arff", "the same sets as .arff, plain or relational", read_arff},
+      {"csv", "one table of all series: id, time, channels, label", read_csv},
+      {"csv-folder", "a folder with a table <id>.csv per series, and labels.csv", read_csv_folder},
+      {"npz", "arrays of numpy: values, times, offsets, labels", read_npz},
+      {"physionet2019", "the folder of the PhysioNet challenge 2019 with its .psv files", read_physionet2019},
+      {"physionet2012", "the folder of the PhysioNet challenge 2012 with set-a and Outcomes-a.txt",
+       read_physionet2012},
+      {"speech", "Speech Commands: a folder of .wav files per word", read_speech},
+      {"built-in", "generated sets, by name", read_built_in},
+  };
+  return kFormats;
+}
+
+const Format& format_named(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) {
+    if (format.name == name) return format;
+    names.push_back(format.name);
+  }
+  throw std::invalid_argument("[read_data] there is no format '" + name + "'; the nearest is '" +
+                              nearest(name, names) + "'");
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string format_names() {
+  std::vector<std::string> names;
+  for (const Format& format : formats()) names.push_back(format.name);
+  return listed(names);
+}
+
+bool is_built_in(const std::string& path) {
+  const std::string name = path.substr(0, path.find(':'));
+  const auto sets = built_in_sets();
+  return std::any_of(sets.begin(), sets.end(), [&](const auto& set) { return set.first == name; });
+}
+
+// whether a folder has such a file; only so many are looked at, since there may be a hundred thousand
+bool has_file(const fs::path& folder, const std::string& ending) {
+  constexpr int kMost = 1000;
+  int seen = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ending) return true;
+    if (++seen == kMost) break;
+  }
+  return false;
+}
+
+bool has_file_below(const fs::path& folder, const std::string& ending) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory() && has_file(entry.path(), ending)) return true;
+  }
+  return false;
+}
+
+// "" if nothing fits
+std::string format_of_folder(const std::string& path) {
+  const fs::path folder = path;
+  const std::string name = folder_name(path);
+  for (const std::string format : {"ts", "arff"}) {
+    for (const std::string part : {"_TRAIN.", "_TEST."}) {
+      if (fs::exists(folder / (name + part + format))) return format;
+    }
+  }
+  if (fs::exists(folder / "labels.csv")) return "csv-folder";
+  if (fs::exists(folder / "set-a") || fs::exists(folder / "Outcomes-a.txt")) return "physionet2012";
+  if (has_file(folder, ".psv") || has_file_below(folder, ".psv")) return "physionet2019";
+  if (has_file_below(folder, ".wav")) return "speech";
+  // read_csv_folder() says what is missing
+  return has_file(folder, ".csv") ? "csv-folder" : "";
+}
+
+// by the ending, then by what a file begins with
+std::string format_of_file(const std::string& path) {
+  const std::string ending = lowercase(fs::path(path).extension().string());
+  for (const std::string format : {"ts", "arff", "csv", "npz"}) {
+    if (ending == "." + format) return format;
+  }
+  const std::string text = whole_file(path);
+  if (text.starts_with("PK\3\4")) return "npz";
+  Lines lines(text);
+  while (lines.next()) {
+    const std::string line = lowercase(trimmed(lines.line()));
+    if (line.empty() || line[0] == '#' || line[0] == '%') continue;
+    if (line.starts_with("@relation") || line.starts_with("@attribute")) return "arff";
+    if (line[0] == '@') return "ts";
+    return line.find_first_of(",;\t") == std::string::npos ? "" : "csv";
+  }
+  return "";
+}
+
+[[noreturn]] void refuse_path(const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& [name, sentence] : built_in_sets()) names.push_back(name);
+  throw std::runtime_error(
+      message(path, ": there is no such file or folder, and no built-in set; the nearest set is '",
+              nearest(path.substr(0, path.find(':')), names), "'; formats are ", format_names()));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> data_formats() {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const Format& format : formats()) result.emplace_back(format.name, format.sentence);
+  return result;
+}
+
+DataSet read_data(const std::string& path, const ReadOptions& options) {
+  if (options.format == "built-in") return make_data(path);
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  // a file in the way of a built-in set is what the user sees in the folder
+  if (!fs::exists(status)) {
+    if (options.format.empty() && is_built_in(path)) return make_data(path);
+    refuse_path(path);
+  }
+  if (!options.format.empty()) return format_named(options.format).read(path, options);
+  const std::string format = fs::is_directory(status) ? format_of_folder(path) : format_of_file(path);
+  if (format.empty())
+    throw std::runtime_error(message(path, ": this looks like none of the formats, which are ",
+                                     format_names(), "; name one with the option format"));
+  return format_named(format).read(path, options);
+}
+
+}  // namespace fastweights

@@ -1,0 +1,211 @@
+#include "data/writers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "data/text.h"
+#include "data/write_file.h"
+
+namespace fastweights {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string cell(std::string_view text) {
+  const bool plain = text.find_first_of(",;\t\"\r\n") == std::string_view::npos && trimmed(text) == text;
+  if (plain) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + '"';
+}
+
+// not observed is nothing
+std::string cell(double x) { return std::isnan(x) ? "" : exact(x); }
+
+// what is in a table of this set
+class Table {
+ public:
+  explicit Table(const DataSet& data) : data_(data) {
+    parts_ = std::any_of(data.parts.begin(), data.parts.end(), [](Part part) { return part != Part::Any; });
+    groups_ =
+        std::any_of(data.groups.begin(), data.groups.end(), [](const auto& group) { return !group.empty(); });
+  }
+
+  // part and group of a series, or their names
+  std::string front_names() const { return std::string(parts_ ? ",part" : "") + (groups_ ? ",group" : ""); }
+  std::string front(size_t b) const {
+    std::string row;
+    if (parts_) row += "," + part_name(data_.parts[b]);
+    if (groups_) row += "," + cell(data_.groups[b]);
+    return row;
+  }
+
+  // static features and targets of a series, or their names
+  std::string back_names() const { return names(data_.head.statics) + names(data_.head.targets); }
+  std::string back(size_t b) const {
+    return numbers(data_.statics, b, data_.head.statics.size()) +
+           numbers(data_.targets, b, data_.head.targets.size());
+  }
+
+  std::string row_values(size_t row) const { return numbers(data_.values, row, data_.head.channels.size()); }
+
+  std::string label(int64_t index) const {
+    return index < 0 ? "" : cell(data_.head.classes[static_cast<size_t>(index)]);
+  }
+
+  static std::string names(const std::vector<std::string>& names) {
+    std::string row;
+    for (const std::string& name : names) row += "," + cell(name);
+    return row;
+  }
+
+ private:
+  static std::string numbers(const std::vector<double>& values, size_t row, size_t count) {
+    std::string text;
+    for (size_t i = row * count; i < (row + 1) * count; ++i) text += "," + cell(values[i]);
+    return text;
+  }
+
+  const DataSet& data_;
+  bool parts_ = false, groups_ = false;
+};
+
+template <typename... Parts>
+[[noreturn]] void refuse_writing(const std::string& path, const Parts&... parts) {
+  throw std::runtime_error(message(path, ": cannot be written: ", parts...));
+}
+
+// names that would not read back as they are
+void check_table(const DataSet& data, const std::string& path) {
+  std::set<std::string> names = {"id", "time", "label", "part", "group"};
+  for (const auto* list : {&data.head.channels, &data.head.statics, &data.head.targets}) {
+    for (const std::string& name : *list) {
+      if (name.empty() || trimmed(name) != name || !names.insert(name).second)
+        refuse_writing(path, "a column cannot be called '", name, "' there, or not twice");
+    }
+  }
+  for (const std::string& name : data.head.classes) {
+    if (is_missing(name)) refuse_writing(path, "the class '", name, "' would read as unknown");
+  }
+  std::set<std::string> ids;
+  for (const std::string& id : data.ids) {
+    if (id.empty() || !ids.insert(id).second)
+      refuse_writing(path, "ids must differ, and '", id, "' does not");
+  }
+}
+
+bool all_steps_unknown(const DataSet& data, size_t b) {
+  return std::all_of(data.step_labels.begin() + data.offsets[b],
+                     data.step_labels.begin() + data.offsets[b + 1], [](int64_t label) { return label < 0; });
+}
+
+}  // namespace
+
+std::string part_name(Part part) {
+  if (part == Part::Train) return "train";
+  if (part == Part::Validation) return "validation";
+  return part == Part::Test ? "test" : "any";
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  const fs::path parent = fs::path(path).parent_path();
+  std::error_code error;
+  if (!parent.empty()) fs::create_directories(parent, error);
+  std::ofstream out(path, std::ios::binary);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (!out) throw std::runtime_error(path + ": the file cannot be written");
+}
+
+void write_csv(const DataSet& data, const std::string& path) {
+  check_table(data, path);
+  const bool steps = !data.step_labels.empty(), labels = !data.labels.empty();
+  if (steps && labels)
+    refuse_writing(
+        path, "a table has one label column, and this set has labels of series and of steps; write .npz");
+  const Table table(data);
+  std::string text = "id" + table.front_names() + ",time" + Table::names(data.head.channels) +
+                     table.back_names() + (steps || labels ? ",label\n" : "\n");
+  for (size_t b = 0; b < data.ids.size(); ++b) {
+    const std::string front = cell(data.ids[b]) + table.front(b) + ",", back = table.back(b);
+    for (auto row = static_cast<size_t>(data.offsets[b]); row < static_cast<size_t>(data.offsets[b + 1]);
+         ++row) {
+      text += front + cell(data.times[row]) + table.row_values(row) + back;
+      if (steps) text += "," + table.label(data.step_labels[row]);
+      if (labels) text += "," + table.label(data.labels[b]);
+      text += '\n';
+    }
+  }
+  write_file(path, text);
+}
+
+void write_csv_folder(const DataSet& data, const std::string& path) {
+  check_table(data, path);
+  for (const std::string& id : data.ids) {
+    if (id == "labels" || id.find('/') != std::string::npos)
+      refuse_writing(path, "no file can be called '", id, ".csv' there");
+  }
+  const Table table(data);
+  const bool labels = !data.labels.empty();
+  std::string list =
+      "id" + std::string(labels ? ",label" : "") + table.front_names() + table.back_names() + "\n";
+  for (size_t b = 0; b < data.ids.size(); ++b) {
+    list += cell(data.ids[b]) + (labels ? "," + table.label(data.labels[b]) : "") + table.front(b) +
+            table.back(b) + "\n";
+    const bool steps = !data.step_labels.empty() && !all_steps_unknown(data, b);
+    std::string text = "time" + Table::names(data.head.channels) + (steps ? ",label\n" : "\n");
+    for (auto row = static_cast<size_t>(data.offsets[b]); row < static_cast<size_t>(data.offsets[b + 1]);
+         ++row) {
+      text += cell(data.times[row]) + table.row_values(row);
+      if (steps) text += "," + table.label(data.step_labels[row]);
+      text += '\n';
+    }
+    write_file((fs::path(path) / (data.ids[b] + ".csv")).string(), text);
+  }
+  write_file((fs::path(path) / "labels.csv").string(), list);
+}
+
+void write_npz(const DataSet& data, const std::string& path, Packing packing) {
+  const int64_t samples = data.samples(), rows = data.rows();
+  const auto count = [](const auto& names) { return static_cast<int64_t>(names.size()); };
+  std::map<std::string, NpyArray> arrays;
+  arrays["values"] = real_array({rows, data.channels()}, data.values);
+  arrays["times"] = real_array({rows}, data.times);
+  arrays["offsets"] = integer_array(data.offsets);
+  arrays["ids"] = text_array(data.ids);
+  arrays["groups"] = text_array(data.groups);
+  arrays["channels"] = text_array(data.head.channels);
+  std::vector<std::string> parts;
+  for (const Part part : data.parts) parts.push_back(part_name(part));
+  arrays["parts"] = text_array(parts);
+  if (!data.head.classes.empty()) arrays["classes"] = text_array(data.head.classes);
+  if (!data.labels.empty()) arrays["labels"] = integer_array(data.labels);
+  if (!data.step_labels.empty()) arrays["step_labels"] = integer_array(data.step_labels);
+  if (!data.head.statics.empty()) {
+    arrays["statics"] = real_array({samples, count(data.head.statics)}, data.statics);
+    arrays["static_names"] = text_array(data.head.statics);
+  }
+  if (!data.head.targets.empty()) {
+    arrays["targets"] = real_array({samples, count(data.head.targets)}, data.targets);
+    arrays["target_names"] = text_array(data.head.targets);
+  }
+  arrays["time_unit"] = text_array({data.head.time_unit});
+  arrays["time_zero"] = text_array({data.head.time_zero});
+  write_file(path, npz_bytes(arrays, packing));
+}
+
+void write_data(const DataSet& data, const std::string& path, const std::string& format) {
+  const std::string ending = lowercase(fs::path(path).extension().string());
+  const std::string chosen = !format.empty() ? format : ending.empty() ? "csv-folder" : ending.substr(1);
+  if (chosen == "csv") return write_csv(data, path);
+  if (chosen == "csv-folder") return write_csv_folder(data, path);
+  if (chosen == "npz") return write_npz(data, path);
+  if (chosen == "ts") return write_ts(data, path);
+  FW_CHECK(false, "[write_data] there is no format '", chosen,
+           "' to write; there are csv, csv-folder, npz and ts");
+}
+
+}  // namespace fastweights

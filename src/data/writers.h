@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+
+#include "data/npz.h"
+#include "fastweights/dataset.h"
+
+/// Data sets as files that read_data() reads. Numbers are printed so that they read back exactly. What a
+/// format has no place for is an error, not a loss, except names of units, the date of time 0, and, in .ts,
+/// ids and groups.
+
+namespace fastweights {
+
+/// One table: id, part, group, time, channels, static features, targets, label; columns without content are
+/// left out.
+void write_csv(const DataSet& data, const std::string& path);
+
+/// A table per series, <id>.csv, and labels.csv with id, label, part, group, static features and targets.
+void write_csv_folder(const DataSet& data, const std::string& path);
+
+/// Everything that a data set holds.
+void write_npz(const DataSet& data, const std::string& path, Packing packing = Packing::Stored);
+
+/// A file, or, if the path does not end in .ts, a folder <Name> with <Name>_TRAIN.ts and <Name>_TEST.ts.
+void write_ts(const DataSet& data, const std::string& path);
+
+/// By format (csv, csv-folder, npz, ts), or, if that is empty, by the ending of the path.
+void write_data(const DataSet& data, const std::string& path, const std::string& format = {});
+
+/// "any", "train", "validation" or "test".
+std::string part_name(Part part);
+
+}  // namespace fastweights
