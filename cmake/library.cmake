@@ -26,6 +26,18 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_definitions(fastweights_kernels PRIVATE FASTWEIGHTS_X86)
 endif()
 
+# the files of the report's page, as strings of the library
+set(page_files page.html page.css basics.js charts.js fast_weights.js page.js)
+list(JOIN page_files "," page_names)
+list(TRANSFORM page_files PREPEND ${PROJECT_SOURCE_DIR}/src/report/)
+set(page_text ${PROJECT_BINARY_DIR}/report/page_text.cpp)
+add_custom_command(OUTPUT ${page_text}
+  COMMAND ${CMAKE_COMMAND} -DOUTPUT=${page_text} -DFOLDER=${PROJECT_SOURCE_DIR}/src/report -DFILES=${page_names}
+          -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+  DEPENDS ${page_files} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+  COMMENT "Embedding the report's page"
+  VERBATIM)
+
 add_library(fastweights
   src/base/json_fields.cpp
   src/base/lyndon.cpp
@@ -71,6 +83,9 @@ add_library(fastweights
   src/ops/scan/fused.cpp
   src/ops/scan/reference.cpp
   src/ops/scan/scan.cpp
+  src/report/report.cpp
+  src/report/report_check.cpp
+  ${page_text}
   src/selftest/definitions.cpp
   src/selftest/engine_cases.cpp
   src/selftest/engine_table.cpp

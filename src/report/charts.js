@@ -4,7 +4,7 @@ function ticks(low, high, wanted) {
   const span = high - low;
   if (!(span > 0)) return [low];
   const raw = span / Math.max(1, wanted), power = Math.pow(10, Math.floor(Math.log10(raw)));
-  const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999);
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= raw * 0.999);
   const found = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * span; ++i) found.push(Number((i * step).toPrecision(12)));
   return found;
@@ -110,7 +110,7 @@ function lineChart(options) {
   function draw() {
     const width = Math.max(260, Math.min(plot.clientWidth || 520, 1400));
     const height = options.square ? Math.min(width, 400) : options.height || 230;
-    const margin = { left: 54, right: 14, top: 12, bottom: options.xLabel ? 40 : 24 };
+    const margin = { left: 54, right: 14, top: isNumber(options.bestX) ? 18 : 12, bottom: options.xLabel ? 40 : 24 };
     const xr = options.x || rangeOf(allOf(lines, 'x'));
     const ys = allOf(lines, 'y');
     const yr = options.y || (log ? rangeOf(ys.filter((v) => v > 0)) : widened(rangeOf(ys), 0.06));
@@ -137,9 +137,8 @@ function lineChart(options) {
       root.append(svg('line', { class: 'diagonal', x1: x(low), y1: y(low), x2: x(high), y2: y(high) }));
     }
     if (isNumber(options.bestX)) {
-      const end = x(options.bestX) > margin.left + w / 2;
-      root.append(svg('line', { class: 'best', x1: x(options.bestX), x2: x(options.bestX), y1: margin.top, y2: margin.top + h }),
-        svg('text', { class: 'mark', x: x(options.bestX) + (end ? -5 : 5), y: margin.top + 9, 'text-anchor': end ? 'end' : 'start' }, 'best: ' + plain(options.bestX)));
+      root.append(svg('line', { class: 'best', x1: x(options.bestX), x2: x(options.bestX), y1: margin.top - 2, y2: margin.top + h }),
+        svg('text', { class: 'mark', x: x(options.bestX), y: margin.top - 6, 'text-anchor': 'middle' }, 'best: ' + plain(options.bestX)));
     }
     for (const line of [...lines].sort((a, b) => (b.thin ? 1 : 0) - (a.thin ? 1 : 0))) {
       const style = 'stroke:' + line.colour;

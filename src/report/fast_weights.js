@@ -14,14 +14,14 @@ function signalLanes(view, span, onPick) {
     line.x.forEach((t, i) => { if (isNumber(line.y[i])) { seen.x.push(t); seen.y.push(line.y[i]); } });
     const style = 'stroke:var(--c1)';
     root.append(svg('line', { class: 'gridline', x1: 54, x2: width - 14, y1: top + high, y2: top + high }));
-    if (seen.x.length < line.x.length) root.append(svg('path', { class: 'series gap', style, d: pathOf(seen, x, y) }));
+    if (seen.x.length < line.x.length) root.append(svg('path', { class: 'series gap' + (line.x.length > 100 ? ' dense' : ''), style, d: pathOf(seen, x, y) }));
     root.append(svg('path', { class: 'series', style, d: pathOf(line, x, y) }));
     if (seen.x.length <= 60) root.append(svg('path', { class: 'series knots', style, d: dotsOf(seen, x, y) }));
     const range = rangeOf(seen.y);
     root.append(svg('text', { x: 46, y: top + 8, 'text-anchor': 'end' }, seen.x.length ? plain(range[1], 3) : 'none'),
       svg('text', { x: 46, y: top + high, 'text-anchor': 'end' }, seen.x.length ? plain(range[0], 3) : ''),
       svg('text', { class: 'name', x: 56, y: top - 3 }, svg('title', {}, view.channels[c]), shortened(view.channels[c], 40)));
-    const value = svg('text', { class: 'name', x: width - 14, y: top - 3, 'text-anchor': 'end' });
+    const value = svg('text', { class: 'name', x: width - 20, y: top - 3, 'text-anchor': 'end' });
     root.append(value);
     return { c, value, seen };
   }
@@ -79,7 +79,7 @@ function signalLanes(view, span, onPick) {
     } }, shortened(name, 20))));
   const table = tableBelow(() => tableOf([{ name: timeLabel(view), number: true }].concat(view.channels.map((name) => ({ name, number: true }))),
     view.times.map((t, i) => [t, ...view.values[i]]), { label: 'Control signal' }));
-  const side = el('span', { class: 'note' }, many > first ? `${first} of ${many} at first: choose below` : 'the last observation at the cursor');
+  const side = el('span', { class: 'note no-print' }, many > first ? `${first} of ${many} at first: choose below` : 'the last observation at the cursor');
   watch(plot, draw);
   return { box: card('Control signal', side, chips, plot, table), setCursor };
 }
@@ -103,7 +103,7 @@ function largestOf(list) {
 function matrices(view, onCell) {
   const layers = view.frames.layers, box = el('div', { class: 'heads' });
   const legend = el('canvas', { width: kLevels, height: 1, 'aria-hidden': 'true' });
-  const low = el('span'), high = el('span');
+  const low = el('span'), high = el('span'), shape = el('span');
   const largest = layers.map((layer) => Math.max(...layer.w.map(largestOf)));
   let layer = 0, frame = 0, fixed = true, figures = [];
 
@@ -120,6 +120,7 @@ function matrices(view, onCell) {
     box.className = 'heads' + (across > 4 ? ' small' : '');
     box.style.gridTemplateColumns = `repeat(${across}, minmax(0, ${widest}px))`;
     const times = Math.max(1, Math.ceil((heads === 1 ? 640 : 1000 / across) / Math.max(rows, columns)));
+    shape.textContent = `${rows} rows (values) by ${columns} columns (keys)`;
     figures = [...Array(heads).keys()].map((h) => {
       const canvas = el('canvas', { width: columns * times, height: rows * times, role: 'img' });
       const number = el('span');
@@ -146,6 +147,8 @@ function matrices(view, onCell) {
     figures.forEach(({ canvas, number, small }, h) => {
       const context = small.getContext('2d'), image = context.createImageData(columns, rows);
       head(h).forEach((v, i) => {
+        // what is not a number is not zero either
+        if (!isNumber(v)) { image.data.set([128, 128, 128, 255], 4 * i); return; }
         const level = levelOf(v, most);
         image.data.set([colours[3 * level], colours[3 * level + 1], colours[3 * level + 2], 255], 4 * i);
       });
@@ -180,11 +183,10 @@ function matrices(view, onCell) {
   })) : null;
   const onLayer = [];
   const scaling = el('label', { class: 'note' }, 'Scale ', choice(['of all times', 'of this moment'], (i) => { fixed = i === 0; paint(); }));
-  const { rows, columns } = layers[0];
   const content = card('W(t)', el('span', { class: 'no-print' }, choose, ' ', scaling), box,
     el('div', { class: 'scale' }, low, legend, high),
-    el('p', { class: 'note' }, `Each square is the fast weight matrix of a head: ${rows} rows (values) by ${columns} columns (keys). ` +
-      'Blue is negative, orange positive; \u2016W\u2016 is the Frobenius norm.'),
+    el('p', { class: 'note' }, 'Each picture is the fast weight matrix of a head: ', shape,
+      '. Blue is negative, orange positive; \u2016W\u2016 is the Frobenius norm.'),
     tableBelow(matrixTable));
   build();
   return { box: content, onLayer, paint, setFrame: (i) => { frame = i; paint(); } };
@@ -275,29 +277,50 @@ function overTime(view, names, times, values, options) {
     lines: names.map((name, i) => ({ name, x: times, y: values.map((row) => row[i]) })) });
 }
 
+// those of the layer that is shown, where there is one per head
+function normsOverTime(view, span, onPick) {
+  const { names, values } = view.norms, layers = view.frames.layers, place = el('div');
+  const perHead = names.length === layers.reduce((sum, layer) => sum + layer.heads, 0);
+  let chart = null, cursor = span[0];
+  function setLayer(l) {
+    const from = perHead ? layers.slice(0, l).reduce((sum, layer) => sum + layer.heads, 0) : 0;
+    const to = perHead ? from + layers[l].heads : names.length;
+    chart = overTime(view, names.slice(from, to), view.frames.times, values.map((row) => row.slice(from, to)),
+      { title: 'Norms of the fast weights over time', x: span, onPick, height: 190 });
+    place.replaceChildren(chart.box);
+    if (place.isConnected) chart.draw();
+    chart.setCursor(cursor);
+  }
+  setLayer(0);
+  return { box: card('Norms of W', null, place), setLayer, setCursor: (t) => { cursor = t; chart.setCursor(t); } };
+}
+
 function fastWeights(view) {
   const times = view.frames.times;
   const ends = rangeOf([...times, ...(view.times || []), ...(view.outputs ? view.outputs.times : [])]);
   const span = ends[0] === ends[1] ? widened(ends, 0) : ends;
   const pick = (t) => control.pick(t);
-  const charts = [], left = el('div'), right = el('div', { class: 'beside' });
+  const charts = [], left = el('div'), right = el('div');
   if (view.values && view.values.length) charts.push(signalLanes(view, span, pick));
   if (view.outputs && view.outputs.values.length) {
     const chart = overTime(view, view.outputs.names, view.outputs.times, view.outputs.values, { title: 'Outputs over time', x: span, onPick: pick, most: 6, height: 190 });
     charts.push({ box: card('Outputs', null, chart.box), setCursor: chart.setCursor });
   }
   const trace = weightTrace(view, span, pick), pictures = matrices(view, trace.show);
+  charts.forEach((chart) => left.append(chart.box));
+  right.append(pictures.box);
   if (view.norms && view.norms.values.length) {
-    const chart = overTime(view, view.norms.names, times, view.norms.values, { title: 'Norms of the fast weights over time', x: span, onPick: pick, height: 190 });
-    charts.push({ box: card('Norms of W', null, chart.box), setCursor: chart.setCursor });
+    const norms = normsOverTime(view, span, pick);
+    right.append(norms.box);
+    charts.push(norms);
+    pictures.onLayer.push(norms.setLayer);
   }
+  right.append(trace.box);
   charts.push(trace);
   const control = timeControl(view, (i) => {
     pictures.setFrame(i);
     charts.forEach((chart) => chart.setCursor(times[i]));
   });
-  charts.slice(0, -1).forEach((chart) => left.append(chart.box));
-  right.append(pictures.box, trace.box);
   const box = el('div', {}, control.box, el('div', { class: 'view' }, left, right));
   if (!left.children.length) { left.remove(); box.lastChild.style.gridTemplateColumns = 'minmax(0, 1fr)'; }
   keys(box, control);

@@ -39,7 +39,7 @@ function confusionCard(confusion) {
     row.map((n, j) => {
       const share = sums[i] ? n / sums[i] : 0;
       // what is wrong is rare: it gets a stronger colour for the same share
-      const strength = i === j ? 0.85 * share : 0.9 * Math.sqrt(share);
+      const strength = i === j ? 0.85 * share : Math.min(0.9, 0.12 + 1.1 * Math.sqrt(share));
       const cell = el('td', { class: [i === j ? '' : 'off', n === 0 ? 'none' : '', strength > 0.55 ? 'strong' : ''].join(' ').trim(),
         style: `--a:${n ? Math.max(0.08, strength).toFixed(3) : 0}`,
         title: `${classes[i]} taken for ${classes[j]}: ${n} of ${sums[i]} (${formatted(share, 'percent')})` });
@@ -142,22 +142,28 @@ function results() {
   if (data.calibration) pairs.push(calibrationCard(data.calibration));
   if (data.scatter) pairs.push(scatterCard(data.scatter));
   const found = [];
-  if (data.metrics) found.push(metricsCard(data.metrics));
-  // a wide table of confusions needs the whole width
-  if (data.confusion && data.confusion.classes.length > 7) found.push(pairs.shift());
+  // a wide table of confusions needs the whole width; two short cards share a line
+  const wide = data.confusion && data.confusion.classes.length > 7 ? [pairs.shift()] : [];
+  if (data.metrics) {
+    const together = pairs.length % 2 === 1 && data.metrics.columns.length <= 3;
+    (together ? pairs : found).unshift(metricsCard(data.metrics));
+  }
+  found.push(...wide);
   if (pairs.length) found.push(el('div', { class: 'grid' }, pairs));
   return found;
 }
 
 function weightsSection() {
   const view = data.fast_weights;
-  const right = view.label === undefined || view.predicted === undefined ? null : view.label === view.predicted;
+  // numbers are never quite equal: only names are right or wrong
+  const bothNamed = typeof view.label === 'string' && typeof view.predicted === 'string';
+  const right = bothNamed ? view.label === view.predicted : null;
   const about = el('p', { class: 'lead' }, 'What the model writes into its memory while it reads ', el('b', {}, named(view.id, 40)), '. ',
-    'Move the time with the slider, the arrow keys, or in a chart. ',
-    view.label !== undefined ? el('span', { class: 'badge' }, 'true: ', named(formatted(view.label), 24)) : null, ' ',
+    el('span', { class: 'no-print' }, 'Move the time with the slider, the arrow keys, or in a chart; click a weight to see it over time.'));
+  const badges = el('p', { class: 'lead badges' }, view.label !== undefined ? el('span', { class: 'badge' }, 'true: ', named(formatted(view.label), 24)) : null, 
     view.predicted !== undefined ? el('span', { class: 'badge' + (right === null ? '' : right ? ' good' : ' wrong') }, 'predicted: ', named(formatted(view.predicted), 24)) : null);
   const shown = fastWeights(view);
-  return [section('fast-weights', 'Fast weights W(t)', null, about, shown.box), shown];
+  return [section('fast-weights', 'Fast weights W(t)', null, about, badges, shown.box), shown];
 }
 
 // paper cannot be opened or scrolled, and is white

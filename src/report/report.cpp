@@ -1,6 +1,5 @@
 #include "report/report.h"
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -65,7 +64,8 @@ std::string filled(std::string_view page, const ReportJson& report) {
     } else if (mark == "style") {
       text += page_text("page.css");
     } else if (mark == "script") {
-      for (const char* name : {"basics.js", "charts.js", "fast_weights.js", "page.js"}) text += page_text(name);
+      for (const char* name : {"basics.js", "charts.js", "fast_weights.js", "page.js"})
+        text += page_text(name);
     } else if (mark == "data") {
       text += inside_script(report.dump());
     } else {
