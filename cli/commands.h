@@ -31,5 +31,6 @@ struct Session {
 void add_info(CLI::App& program, Session& session);
 void add_selftest(CLI::App& program, Session& session);
 void add_gradcheck(CLI::App& program, Session& session);
+void add_train(CLI::App& program, Session& session);
 
 }  // namespace fastweights::cli

@@ -20,7 +20,8 @@ std::string environment_or(const char* name, const std::string& otherwise) {
 
 std::string default_cache_dir() {
   const std::string home = environment_or("HOME", ".");
-  return environment_or("FASTWEIGHTS_CACHE", environment_or("XDG_CACHE_HOME", home + "/.cache") + "/fastweights");
+  return environment_or("FASTWEIGHTS_CACHE",
+                        environment_or("XDG_CACHE_HOME", home + "/.cache") + "/fastweights");
 }
 
 // as given, or below the data folder
@@ -62,25 +63,34 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   command.add_option("--data-dir", options.data_dir, "where data are looked for, too (FASTWEIGHTS_DATA)")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--format", options.config.format, "format of the data, if it cannot be seen")->group(group);
+  command.add_option("--format", options.config.format, "format of the data, if it cannot be seen")
+      ->group(group);
   command.add_option("--id-column", options.config.id, "column of a table that names the series")
       ->capture_default_str()
       ->group(group);
   command.add_option("--time-column", options.config.time, "column of times: numbers or dates")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--label-column", options.config.label, "column of labels")->capture_default_str()->group(group);
-  command.add_option("--group-column", options.config.group, "column of patients, speakers, ...")->group(group);
-  command.add_option("--static-columns", options.config.statics, "columns that are the same in all rows of a series")
+  command.add_option("--label-column", options.config.label, "column of labels")
+      ->capture_default_str()
       ->group(group);
-  command.add_option("--target-columns", options.config.targets, "columns of numbers to predict")->group(group);
+  command.add_option("--group-column", options.config.group, "column of patients, speakers, ...")
+      ->group(group);
+  command
+      .add_option("--static-columns", options.config.statics,
+                  "columns that are the same in all rows of a series")
+      ->group(group);
+  command.add_option("--target-columns", options.config.targets, "columns of numbers to predict")
+      ->group(group);
   command.add_option("--time-unit", options.config.time_unit, "what a unit of time is called")->group(group);
   command.add_option("--speech", options.speech, "speech as mfcc or as wave")
       ->check(CLI::IsMember({"mfcc", "wave"}))
       ->capture_default_str()
       ->group(group);
   command.add_flag("--skip-bad", options.skip_bad, "leave broken files out, and list them")->group(group);
-  command.add_option("--cache-dir", options.cache_dir, "where data are kept once they are read (FASTWEIGHTS_CACHE)")
+  command
+      .add_option("--cache-dir", options.cache_dir,
+                  "where data are kept once they are read (FASTWEIGHTS_CACHE)")
       ->capture_default_str()
       ->group(group);
   command.add_flag("--no-cache", options.no_cache, "read everything anew")->group(group);
@@ -96,7 +106,8 @@ DataConfig data_config(const DataOptions& options) {
 
 DataSet read(const DataOptions& options, const DataConfig& config) {
   const ReadOptions how = read_options(options, config);
-  DataSet data = options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
+  DataSet data =
+      options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
   constexpr size_t kShown = 10;
   const std::vector<std::string>& skipped = data.head.skipped;
   for (size_t i = 0; i < skipped.size() && i < kShown; ++i)

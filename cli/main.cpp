@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
   // before any command's own callback
   program.parse_complete_callback([&session] { set_threads(session.threads); });
 
+  add_train(program, session);
   add_info(program, session);
   add_selftest(program, session);
   add_gradcheck(program, session);

@@ -13,9 +13,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::string number(double x) {
   if (std::isnan(x)) return "unknown";
@@ -49,10 +47,11 @@ void Progress::step(const Trainer& trainer, const TrainStep& step) {
   if (step.epoch_record) epoch(trainer, *step.epoch_record);
   // the first step says what is to come
   if (steps_ == 1 && style_ != Style::Json && style_ != Style::Quiet) {
-    const double all = since(start_) * static_cast<double>((trainer.config().epochs - step.epoch + 1) * step.steps);
+    const double all =
+        since(start_) * static_cast<double>((trainer.config().epochs - step.epoch + 1) * step.steps);
     note(message(trainer.config().epochs, " epochs of ", step.steps, " steps, about ",
-                 duration(since(start_) * static_cast<double>(step.steps)), " an epoch and at most ", duration(all),
-                 " in all"));
+                 duration(since(start_) * static_cast<double>(step.steps)), " an epoch and at most ",
+                 duration(all), " in all"));
   }
 }
 
@@ -81,8 +80,8 @@ void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
   last_ = message("validation ", metric_, " ", number(value));
   if (style_ == Style::Json) {
     std::printf("{\"epoch\": %lld, \"epochs\": %lld, \"loss\": %.6g, \"seconds\": %.3f, \"best\": %s",
-                static_cast<long long>(record.epoch), static_cast<long long>(trainer.config().epochs), record.loss,
-                record.seconds, record.best ? "true" : "false");
+                static_cast<long long>(record.epoch), static_cast<long long>(trainer.config().epochs),
+                record.loss, record.seconds, record.best ? "true" : "false");
     for (const auto& [name, number] : record.validation) {
       if (std::isfinite(number)) std::printf(", \"validation_%s\": %.6g", name.c_str(), number);
     }

@@ -66,7 +66,7 @@ Json preset_json(const std::string& name) {
 std::string settings_json(const TrainCommand& command) {
   Json json = preset_json(command.preset);
   if (!command.config_file.empty()) {
-    const Json given = Json::parse(read_file(command.config_file), nullptr, false);
+    const Json given = Json::parse(file_text(command.config_file), nullptr, false);
     FW_CHECK(given.is_object(), command.config_file, ": this is not a JSON object { ... }");
     json.merge_patch(given);
   }
@@ -97,18 +97,21 @@ Style style_of(const TrainCommand& command) {
 void print_result(const TrainCommand& command, const std::string& folder, const RunResult& result) {
   if (command.json) {
     std::printf("{\"run\": %s, \"best_epoch\": %lld, \"result\": %s}\n", Json(folder).dump().c_str(),
-                static_cast<long long>(result.best_epoch), Json::parse(read_file(folder + "/result.json")).dump().c_str());
+                static_cast<long long>(result.best_epoch),
+                Json::parse(file_text(folder + "/result.json")).dump().c_str());
     return;
   }
   if (command.quiet) return;
   std::printf("\nbest epoch %lld\n", static_cast<long long>(result.best_epoch));
-  for (const auto& [part, metrics] : result.parts) std::printf("%-11s %s\n", part.c_str(), shown(metrics).c_str());
+  for (const auto& [part, metrics] : result.parts)
+    std::printf("%-11s %s\n", part.c_str(), shown(metrics).c_str());
   std::printf("\nmodel   %s/model.safetensors\nreport  %s/report.html\n", folder.c_str(), folder.c_str());
 }
 
 void print_plan(const RunConfig& config, const DataSet& data, Progress& progress) {
-  progress.note(message(data.head.name, " (", data.head.origin, "): ", data.samples(), " series, ", data.rows(),
-                        " rows, ", data.channels(), " channels", data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
+  progress.note(message(data.head.name, " (", data.head.origin, "): ", data.samples(), " series, ",
+                        data.rows(), " rows, ", data.channels(), " channels",
+                        data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
   progress.note(message("model ", config.model.rule, ", hidden size ", config.model.hidden_size, ", ",
                         config.model.heads, " heads, ", config.model.channels, " channels in, ",
                         config.model.outputs, " out"));
@@ -177,11 +180,15 @@ void add_train(CLI::App& program, Session& session) {
   app->add_option("--batch-size", command->batch_size, "default: a sixteenth of the series, 8 to 256");
   app->add_option("--learning-rate", command->learning_rate, "default: 0.003");
   app->add_option("--seed", command->seed, "of parameters, order and dropout; default: 1");
-  app->add_option("--task", command->task,
-                  "classification, regression, step_classification, forecast or imputation; default: what the data have");
-  app->add_option("--split", command->split, "given, random, stratified, grouped, folds or indices; default: automatic");
-  app->add_flag("--intensity", command->intensity, "how often each channel was observed, as further channels");
-  app->add_option("--memory-limit", command->memory_limit, "bytes that a training step may take beyond the data");
+  app->add_option(
+      "--task", command->task,
+      "classification, regression, step_classification, forecast or imputation; default: what the data have");
+  app->add_option("--split", command->split,
+                  "given, random, stratified, grouped, folds or indices; default: automatic");
+  app->add_flag("--intensity", command->intensity,
+                "how often each channel was observed, as further channels");
+  app->add_option("--memory-limit", command->memory_limit,
+                  "bytes that a training step may take beyond the data");
   app->add_option("--from", command->from, "begin with the parameters of a run or a model file");
   app->add_option("--resume", command->resume, "go on with an interrupted run: its folder");
   app->add_flag("--json", command->json, "a JSON object per epoch and one at the end");
@@ -191,7 +198,8 @@ void add_train(CLI::App& program, Session& session) {
       "  fastweights train spirals --out runs/spirals --epochs 2\n"
       "  fastweights train table.csv --out runs/table --label-column outcome --epochs 2\n"
       "  fastweights train --resume runs/spirals\n"
-      "Exit codes: 0 done, 1 trouble, 2 wrong command line, 3 something became infinite or NaN, 130 interrupted.");
+      "Exit codes: 0 done, 1 trouble, 2 wrong command line, 3 something became infinite or NaN, 130 "
+      "interrupted.");
   app->callback([command, &session] { run(*command, session); });
 }
 

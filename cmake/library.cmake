@@ -46,20 +46,34 @@ add_library(fastweights
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
+  src/data/arff_reader.cpp
   src/data/cache.cpp
   src/data/catalogue.cpp
+  src/data/csv_folder.cpp
+  src/data/csv_reader.cpp
+  src/data/csv_table.cpp
   src/data/dataset.cpp
   src/data/fetch.cpp
   src/data/files.cpp
   src/data/generators.cpp
   src/data/mfcc.cpp
+  src/data/npz.cpp
+  src/data/npz_reader.cpp
+  src/data/parts_reader.cpp
   src/data/physionet2012.cpp
   src/data/physionet2019.cpp
   src/data/prepare.cpp
+  src/data/read.cpp
   src/data/sha256.cpp
   src/data/speech.cpp
   src/data/split.cpp
+  src/data/text.cpp
+  src/data/time_axis.cpp
+  src/data/ts_reader.cpp
+  src/data/ts_writer.cpp
   src/data/unpack.cpp
+  src/data/writers.cpp
+  src/data/zip.cpp
   src/environment/environment.cpp
   src/model/block.cpp
   src/model/config.cpp

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fastweights/dataset.h"
@@ -42,5 +43,17 @@ std::vector<std::pair<std::string, std::string>> data_formats();
 
 /// Reads a file, a folder, or a built-in set by its name.
 DataSet read_data(const std::string& path, const ReadOptions& options = {});
+
+/// Names and settings of the built-in sets, with a sentence about each.
+std::vector<std::pair<std::string, std::string>> built_in_sets();
+
+/// read_data() by way of a file in cache_dir, which is made if it is missing, damaged, or of other contents:
+/// names, sizes and times of the files of a folder, or the bytes of a single file. Built-in sets are made
+/// each time.
+DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir);
+
+/// Writes a set by format (csv, csv-folder, npz, ts), or, if that is empty, by the ending of the path.
+/// Numbers are printed so that they read back exactly; what a format has no place for is an error.
+void write_data(const DataSet& data, const std::string& path, const std::string& format = {});
 
 }  // namespace fastweights

@@ -85,7 +85,7 @@ RunConfig read_run_config(const std::string& folder);
 void write_report(const std::string& folder, const DataSet& data);
 
 /// Replaces a file as a whole or not at all, also if the machine stops meanwhile.
-void write_file(const std::string& path, const std::string& contents);
-std::string read_file(const std::string& path);
+void replace_file(const std::string& path, const std::string& contents);
+std::string file_text(const std::string& path);
 
 }  // namespace fastweights

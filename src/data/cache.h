@@ -10,12 +10,7 @@
 
 namespace fastweights {
 
-/// read_data() by way of a file in cache_dir, which is made if it is missing, damaged, or of other contents:
-/// names, sizes and times of the files of a folder, or the bytes of a single file. Built-in sets are made
-/// each time.
-DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir);
-
-/// The same with another way to read.
+/// read_cached() with another way to read.
 DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir,
                     const std::function<DataSet()>& read);
 

@@ -1,4 +1,4 @@
-#include "data/catalogue.h"
+#include "fastweights/fetch.h"
 
 #include <algorithm>
 #include <stdexcept>

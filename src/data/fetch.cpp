@@ -1,4 +1,4 @@
-#include "data/fetch.h"
+#include "fastweights/fetch.h"
 
 #include <algorithm>
 #include <array>

@@ -26,6 +26,5 @@ DataSet read_speech(const std::string& path, const ReadOptions& options);
 /// Generated sets: spirals, long-recall, synthetic-eigenworms, with settings behind a colon
 /// ("long-recall:gap=500,samples=200").
 DataSet make_data(const std::string& name);
-std::vector<std::pair<std::string, std::string>> built_in_sets();
 
 }  // namespace fastweights

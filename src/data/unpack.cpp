@@ -4,7 +4,7 @@
 #include <memory>
 #include <stdexcept>
 
-#include "data/fetch.h"
+#include "fastweights/fetch.h"
 
 #ifdef FASTWEIGHTS_LIBARCHIVE
 #include <archive.h>

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "data/npz.h"
-#include "fastweights/dataset.h"
+#include "fastweights/read.h"
 
 /// Data sets as files that read_data() reads. Numbers are printed so that they read back exactly. What a
 /// format has no place for is an error, not a loss, except names of units, the date of time 0, and, in .ts,
@@ -23,9 +23,6 @@ void write_npz(const DataSet& data, const std::string& path, Packing packing = P
 
 /// A file, or, if the path does not end in .ts, a folder <Name> with <Name>_TRAIN.ts and <Name>_TEST.ts.
 void write_ts(const DataSet& data, const std::string& path);
-
-/// By format (csv, csv-folder, npz, ts), or, if that is empty, by the ending of the path.
-void write_data(const DataSet& data, const std::string& path, const std::string& format = {});
 
 /// "any", "train", "validation" or "test".
 std::string part_name(Part part);

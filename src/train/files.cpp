@@ -20,7 +20,7 @@ namespace {
 
 }  // namespace
 
-void write_file(const std::string& path, const std::string& contents) {
+void replace_file(const std::string& path, const std::string& contents) {
   const std::string temporary = path + ".part";
   const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   if (file < 0) refuse(path, "write");
@@ -42,7 +42,7 @@ void write_file(const std::string& path, const std::string& contents) {
   if (close(file) != 0 || !good || std::rename(temporary.c_str(), path.c_str()) != 0) refuse(path, "write");
 }
 
-std::string read_file(const std::string& path) {
+std::string file_text(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in || std::filesystem::is_directory(path)) throw std::runtime_error("cannot read " + path);
   std::ostringstream text;

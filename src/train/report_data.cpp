@@ -41,14 +41,15 @@ Json curve(const char* title, const char* y_label, const std::vector<std::pair<s
            int64_t best) {
   Json json = {{"title", title}, {"x_label", "epoch"}, {"y_label", y_label}, {"best_x", best}};
   json["lines"] = Json::array();
-  for (const auto& [name, line] : lines) json["lines"].push_back({{"name", name}, {"x", line.x}, {"y", line.y}});
+  for (const auto& [name, line] : lines)
+    json["lines"].push_back({{"name", name}, {"x", line.x}, {"y", line.y}});
   return json;
 }
 
 Json curves(const std::string& folder, int64_t best) {
   Line loss, rate, validation_loss;
   std::vector<std::pair<std::string, Line>> metrics;
-  std::istringstream in(read_file(folder + "/metrics.jsonl"));
+  std::istringstream in(file_text(folder + "/metrics.jsonl"));
   for (std::string text; std::getline(in, text);) {
     const Json epoch = Json::parse(text);
     const auto add = [&](Line& line, const Json& y) {
@@ -60,7 +61,8 @@ Json curves(const std::string& folder, int64_t best) {
     for (const auto& [name, value] : epoch.at("validation").items()) {
       if (name == "log_loss" || name == "mse") add(validation_loss, value);
       if (name == "log_loss" || name == "mse" || name == "mae") continue;
-      const auto known = std::find_if(metrics.begin(), metrics.end(), [&](const auto& m) { return m.first == name; });
+      const auto known =
+          std::find_if(metrics.begin(), metrics.end(), [&](const auto& m) { return m.first == name; });
       if (known == metrics.end()) metrics.emplace_back(name, Line{});
       add(known == metrics.end() ? metrics.back().second : known->second, value);
     }
@@ -81,7 +83,8 @@ Json metrics_table(const Json& result) {
     if (!result.contains(part)) continue;
     columns.push_back(part);
     for (const auto& [name, value] : result[part].items()) {
-      if (name != "samples" && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (name != "samples" && std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
     }
   }
   for (const std::string& name : names) {
@@ -105,7 +108,8 @@ Json calibration(const Tensor& p, const Tensor& positive, const std::string& par
     hits[bin] += truth.data_ptr<double>()[i];
     count[bin] += 1;
   }
-  Json json = {{"part", part}, {"predicted", Json::array()}, {"observed", Json::array()}, {"count", Json::array()}};
+  Json json = {
+      {"part", part}, {"predicted", Json::array()}, {"observed", Json::array()}, {"count", Json::array()}};
   for (size_t bin = 0; bin < kBins; ++bin) {
     if (count[bin] == 0) continue;
     json["predicted"].push_back(sum[bin] / count[bin]);
@@ -135,8 +139,8 @@ Json roc_json(const Tensor& p, const Tensor& positive, double threshold, const s
   return json;
 }
 
-Json mistakes(const Predictions& p, const Tensor& probabilities, const Tensor& predicted, const PreparedData& data,
-              const std::vector<std::string>& classes) {
+Json mistakes(const Predictions& p, const Tensor& probabilities, const Tensor& predicted,
+              const PreparedData& data, const std::vector<std::string>& classes) {
   constexpr size_t kMost = 12;
   const Tensor wrong = (predicted.ne(p.classes) & p.classes.ge(0)).nonzero().squeeze(1);
   std::vector<std::pair<double, int64_t>> worst;
@@ -168,7 +172,8 @@ void add_classes(Json& json, const TrainedModel& trained, const Predictions& p, 
                        {"classes", classes},
                        {"counts", confusion(predicted, p.classes, static_cast<int64_t>(classes.size()))}};
   if (classes.size() == 2) {
-    const Tensor scores = probabilities.select(1, 1).index_select(0, known), truth = p.classes.index_select(0, known);
+    const Tensor scores = probabilities.select(1, 1).index_select(0, known),
+                 truth = p.classes.index_select(0, known);
     json["roc"] = roc_json(scores, truth, trained.threshold, part);
     json["calibration"] = calibration(scores, truth, part);
   }
@@ -209,9 +214,9 @@ Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t
   const Tensor at_times = length == 1 ? times : at::linspace(first, last, frames, at::kDouble);
   batch.input.output_times = RaggedTimes{at_times, at::tensor({int64_t{0}, at_times.size(0)}, at::kLong)};
   const ModelOutput out = trained.model.forward(batch.input);
-  const Tensor own = in_own_units(data.values.slice(0, data.offsets[sample].item<int64_t>(),
-                                                    data.offsets[sample + 1].item<int64_t>()),
-                                  {.kind = TaskKind::Forecast}, trained.preparation);  // [L, C]
+  const Tensor own = in_own_units(
+      data.values.slice(0, data.offsets[sample].item<int64_t>(), data.offsets[sample + 1].item<int64_t>()),
+      {.kind = TaskKind::Forecast}, trained.preparation);  // [L, C]
   Json json = {{"id", data.ids[static_cast<size_t>(sample)]},
                {"channels", trained.preparation.channels},
                {"time_unit", trained.preparation.time_unit}};
@@ -238,7 +243,8 @@ Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t
   }
   json["frames"] = {{"times", numbers(at_times)}, {"layers", layers}};
   json["norms"] = {{"names", names}, {"values", norms}};
-  const bool classes = trained.task.kind == TaskKind::Classification || trained.task.kind == TaskKind::StepClassification;
+  const bool classes =
+      trained.task.kind == TaskKind::Classification || trained.task.kind == TaskKind::StepClassification;
   const Tensor values = classes ? class_probabilities(out.outputs)
                                 : in_own_units(out.outputs, trained.task, trained.preparation);
   Json rows = Json::array();
@@ -247,8 +253,9 @@ Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t
   if (classes && data.labels.defined()) {
     const int64_t label = data.labels[sample].item<int64_t>();
     if (label >= 0) json["label"] = trained.preparation.classes[static_cast<size_t>(label)];
-    json["predicted"] = trained.preparation.classes[static_cast<size_t>(
-        predicted_classes(values, trained.threshold)[-1].item<int64_t>())];
+    json["predicted"] =
+        trained.preparation
+            .classes[static_cast<size_t>(predicted_classes(values, trained.threshold)[-1].item<int64_t>())];
   }
   return json;
 }
@@ -279,8 +286,8 @@ Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {
           {"Channels", message(data.channels(), " (", config.model.channels, " with time and counts)")},
           {"Task", name_of(config.task.kind)},
           {"Model", config.model.rule + ", " + name_of(config.model.drive)},
-          {"Training", message(config.training.learning_rate, " learning rate, ", name_of(config.training.schedule),
-                               " schedule, seed ", config.training.seed)}};
+          {"Training", message(config.training.learning_rate, " learning rate, ",
+                               name_of(config.training.schedule), " schedule, seed ", config.training.seed)}};
 }
 
 std::string iso_now() {
@@ -298,25 +305,29 @@ void write_report(const std::string& folder, const DataSet& data) {
   const RecordGradients off(false);
   const RunConfig config = read_run_config(folder);
   const TrainedModel trained = load_trained(folder);
-  const Json result = parse_json(read_file(folder + "/result.json"));
+  const Json result = parse_json(file_text(folder + "/result.json"));
   const Split parts = split(data, config.split);
-  const auto& [part, samples] = !parts.test.empty()         ? std::pair(std::string("test"), parts.test)
-                                : !parts.validation.empty() ? std::pair(std::string("validation"), parts.validation)
-                                                            : std::pair(std::string("train"), parts.train);
+  const auto& [part, samples] = !parts.test.empty() ? std::pair(std::string("test"), parts.test)
+                                : !parts.validation.empty()
+                                    ? std::pair(std::string("validation"), parts.validation)
+                                    : std::pair(std::string("train"), parts.train);
   const PreparedData shown = prepare(subset(data, samples), trained.preparation);
   const Predictions p = predict(trained.model, shown, trained.preparation, trained.task);
   const int64_t best = result.at("best_epoch").get<int64_t>();
-  Json json = {{"version", 1},
-               {"title", data.head.name},
-               {"subtitle", message(name_of(config.task.kind), " with fast weights, rule ", config.model.rule)},
-               {"finished", iso_now()},
-               {"facts", facts(config, data, parts)}};
+  Json json = {
+      {"version", 1},
+      {"title", data.head.name},
+      {"subtitle", message(name_of(config.task.kind), " with fast weights, rule ", config.model.rule)},
+      {"finished", iso_now()},
+      {"facts", facts(config, data, parts)}};
   json["headline"] = Json::array();
   const std::string chosen = config.training.metric;
   for (const char* name : {"accuracy", "auroc", "mse"}) {
     if (!result[part].contains(name) || result[part][name].is_null()) continue;
     const bool percent = std::string(name) == "accuracy";
-    json["headline"].push_back({{"name", part + " " + name}, {"value", result[part][name]}, {"format", percent ? "percent" : "number"}});
+    json["headline"].push_back({{"name", part + " " + name},
+                                {"value", result[part][name]},
+                                {"format", percent ? "percent" : "number"}});
   }
   json["headline"].push_back(
       {{"name", "parameters"}, {"value", trained.model.parameter_count()}, {"format", "integer"}});
@@ -326,12 +337,14 @@ void write_report(const std::string& folder, const DataSet& data) {
   if (p.targets.defined()) add_scatter(json, trained, p, part);
   json["model"] = model_json(trained);
   json["fast_weights"] = fast_weights(trained, shown, 0);
-  if (!data.head.skipped.empty()) json["warnings"] = {message(data.head.skipped.size(), " files were left out")};
-  json["commands"] = {message("fastweights evaluate ", folder, " ", config.data.path),
-                      message("fastweights predict ", folder, " ", config.data.path, " --out predictions.csv")};
+  if (!data.head.skipped.empty())
+    json["warnings"] = {message(data.head.skipped.size(), " files were left out")};
+  json["commands"] = {
+      message("fastweights evaluate ", folder, " ", config.data.path),
+      message("fastweights predict ", folder, " ", config.data.path, " --out predictions.csv")};
   const std::string text = json.dump();
-  write_file(folder + "/report.json", text);
-  write_file(folder + "/report.html", report_page(text));
+  replace_file(folder + "/report.json", text);
+  replace_file(folder + "/report.html", report_page(text));
 }
 
 }  // namespace fastweights

@@ -83,7 +83,7 @@ void cut_metrics(const std::string& path, int64_t epochs) {
     const Json json = Json::parse(line, nullptr, false);
     if (json.is_object() && json.value("epoch", int64_t{0}) <= epochs) kept += line + "\n";
   }
-  write_file(path, kept);
+  replace_file(path, kept);
 }
 
 void append_line(const std::string& path, const Json& json) {
@@ -162,7 +162,7 @@ RunResult finish(const Folder& folder, Trainer& trainer, const Prepared& data, c
   }
   save_trained(folder / "model.safetensors",
                {trainer.model(), data.preparation, config.task, result.threshold});
-  write_file(folder / "result.json", json.dump(2) + "\n");
+  replace_file(folder / "result.json", json.dump(2) + "\n");
   return result;
 }
 
@@ -171,15 +171,15 @@ void open_fresh(const std::string& path, const RunConfig& config, const DataSet&
     throw std::runtime_error(
         message("there is a run in ", path, " already: go on with --resume, or choose another folder"));
   fs::create_directories(path);
-  write_file(path + "/environment.json", environment_json().dump(2) + "\n");
-  write_file(path + "/data.json", Json{{"fingerprint", fingerprint(data)}}.dump() + "\n");
-  write_file(path + "/metrics.jsonl", "");
+  replace_file(path + "/environment.json", environment_json().dump(2) + "\n");
+  replace_file(path + "/data.json", Json{{"fingerprint", fingerprint(data)}}.dump() + "\n");
+  replace_file(path + "/metrics.jsonl", "");
   // last: a folder with a configuration is a run
-  write_file(path + "/config.json", to_json(config) + "\n");
+  replace_file(path + "/config.json", to_json(config) + "\n");
 }
 
 void open_again(const std::string& path, Trainer& trainer, const DataSet& data) {
-  const std::string before = parse_json(read_file(path + "/data.json")).at("fingerprint").get<std::string>();
+  const std::string before = parse_json(file_text(path + "/data.json")).at("fingerprint").get<std::string>();
   if (before != fingerprint(data))
     throw std::runtime_error(message("the data have changed since ", path, " began: they were ", before,
                                      ", they are ", fingerprint(data)));
@@ -203,7 +203,7 @@ void copy_parameters(const FastWeightProgrammer& to, const FastWeightProgrammer&
 RunConfig read_run_config(const std::string& folder) {
   if (!fs::exists(folder + "/config.json"))
     throw std::runtime_error(message(folder, " is not the folder of a run: there is no config.json in it"));
-  return run_config_from_json(read_file(folder + "/config.json"));
+  return run_config_from_json(file_text(folder + "/config.json"));
 }
 
 RunResult train_run(const std::string& path, const RunConfig& config, const DataSet& data, RunStart start,

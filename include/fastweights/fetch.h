@@ -3,13 +3,35 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "data/catalogue.h"
-
-/// Known data sets from the network. Needs libcurl, and libarchive for what is packed; a build without them
-/// says so when asked.
+/// Data sets that others publish, from the network. Needs libcurl, and libarchive for what is packed; a build
+/// without them says so when asked.
 
 namespace fastweights {
+
+/// One file of a known data set. A size of 0 or an empty checksum is not known: what comes first is recorded
+/// (fetch.h).
+struct KnownFile {
+  std::string address = {};
+  int64_t size = 0;         ///< bytes
+  std::string sha256 = {};  ///< 64 hexadecimal digits
+};
+
+/// A data set that others publish, with the official addresses.
+struct KnownSet {
+  std::string name = {};
+  std::string sentence = {};
+  std::string license = {};
+  std::string page = {};  ///< about it, with whom to cite
+  std::vector<KnownFile> files = {};
+};
+
+/// All of them, in alphabetical order.
+const std::vector<KnownSet>& known_sets();
+
+/// One of them; an unknown name is an error that says which is nearest.
+const KnownSet& known_set(const std::string& name);
 
 /// Bytes so far and bytes in all, 0 if that is not known.
 using DownloadProgress = std::function<void(int64_t, int64_t)>;
