@@ -33,7 +33,21 @@ add_library(fastweights
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
+  src/data/arff_reader.cpp
+  src/data/csv_folder.cpp
+  src/data/csv_reader.cpp
+  src/data/csv_table.cpp
   src/data/dataset.cpp
+  src/data/npz.cpp
+  src/data/npz_reader.cpp
+  src/data/parts_reader.cpp
+  src/data/read.cpp
+  src/data/text.cpp
+  src/data/time_axis.cpp
+  src/data/ts_reader.cpp
+  src/data/ts_writer.cpp
+  src/data/writers.cpp
+  src/data/zip.cpp
   src/environment/environment.cpp
   src/model/block.cpp
   src/model/config.cpp
@@ -97,6 +111,10 @@ target_compile_features(fastweights PUBLIC cxx_std_20)
 target_compile_definitions(fastweights PRIVATE
   FASTWEIGHTS_VERSION="${PROJECT_VERSION}"
   FASTWEIGHTS_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+if(ZLIB_FOUND)
+  target_link_libraries(fastweights PRIVATE ZLIB::ZLIB)
+  set_source_files_properties(src/data/zip.cpp PROPERTIES COMPILE_DEFINITIONS FASTWEIGHTS_ZLIB)
+endif()
 if(FASTWEIGHTS_CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_sources(fastweights PRIVATE src/environment/cuda_device.cu)

@@ -72,7 +72,7 @@ LabelTable parse_labels(std::string_view text, const std::string& file, const Ta
     s.id = field(columns.id);
     if (s.id.empty()) refuse(place(columns.id), "found nothing, expected the id of a series");
     if (!ids.insert(s.id).second)
-      refuse(place(columns.id), "found the series ", quoted(s.id), " twice, expected each once");
+      refuse(place(columns.id), "found the series ", in_quotes(s.id), " twice, expected each once");
     if (columns.label != kNone && !is_missing(field(columns.label))) s.label = field(columns.label);
     if (columns.group != kNone && !is_missing(field(columns.group))) s.group = field(columns.group);
     if (columns.part != kNone) s.part = read_part(field(columns.part), place(columns.part));
@@ -116,11 +116,11 @@ void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns
     const auto place = [&](size_t column) { return rows.place(rows.fields()[column].column); };
     const auto field = [&](size_t column) { return rows.fields()[column].text; };
     if (columns.id != kNone && field(columns.id) != s.id)
-      refuse(place(columns.id), "found the series ", quoted(field(columns.id)), ", expected ", quoted(s.id),
-             " as the file is called");
+      refuse(place(columns.id), "found the series ", in_quotes(field(columns.id)), ", expected ",
+             in_quotes(s.id), " as the file is called");
     const double time = axis.read(field(columns.time), place(columns.time));
     if (!s.times.empty() && time <= s.times.back())
-      refuse(place(columns.time), "found the time ", quoted(field(columns.time)),
+      refuse(place(columns.time), "found the time ", in_quotes(field(columns.time)),
              ", expected a later one than in the row before");
     s.times.push_back(time);
     for (const size_t c : places)

@@ -38,7 +38,7 @@ std::string read_type(std::string_view text, const std::string& name) {
   const std::string type(text.substr(0, end == std::string_view::npos ? 0 : end + 1));
   constexpr const char* kExpected =
       ", expected float32, float64, int32, int64 or strings, little endian; convert it with astype()";
-  if (type.size() < 4 || type[0] != '\'') refuse_array(name, "found the type ", quoted(text), kExpected);
+  if (type.size() < 4 || type[0] != '\'') refuse_array(name, "found the type ", in_quotes(text), kExpected);
   const std::string kind = type.substr(2, type.size() - 3);
   const bool number = kind == "f4" || kind == "f8" || kind == "i4" || kind == "i8";
   const bool words = (kind[0] == 'U' || kind[0] == 'S') && kind.size() > 1 && kind.size() < 8 &&
@@ -51,14 +51,14 @@ std::string read_type(std::string_view text, const std::string& name) {
 std::vector<int64_t> read_shape(std::string_view text, const std::string& name) {
   const size_t end = text.find(')');
   if (!text.starts_with('(') || end == std::string_view::npos)
-    refuse_array(name, "found the shape ", quoted(text), ", expected numbers in parentheses");
+    refuse_array(name, "found the shape ", in_quotes(text), ", expected numbers in parentheses");
   std::vector<int64_t> shape;
   text = text.substr(1, end - 1);
   while (!trimmed(text).empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const double size = parse_number(text.substr(0, comma)).value_or(-1);
     if (!(size >= 0 && size < 1e15) || shape.size() > 7)
-      refuse_array(name, "found ", quoted(text), " in the shape, expected up to 8 sizes");
+      refuse_array(name, "found ", in_quotes(text), " in the shape, expected up to 8 sizes");
     shape.push_back(static_cast<int64_t>(size));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
@@ -267,7 +267,7 @@ std::map<std::string, NpyArray> parse_npz_arrays(std::string_view bytes, const s
   for (const auto& [member, data] : unzip(bytes, file)) {
     const std::string name = member.ends_with(".npy") ? member.substr(0, member.size() - 4) : member;
     if (!arrays.emplace(name, parse_npy(data, file + ": " + name)).second)
-      refuse_array(file, "found the array ", quoted(name), " twice, expected each once");
+      refuse_array(file, "found the array ", in_quotes(name), " twice, expected each once");
   }
   return arrays;
 }

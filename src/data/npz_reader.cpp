@@ -25,8 +25,8 @@ class Arrays {
       : arrays_(std::move(arrays)), file_(file) {
     for (const auto& [name, array] : arrays_) {
       if (std::find(kNames.begin(), kNames.end(), name) == kNames.end())
-        refuse_file("found the array ", quoted(name), ", expected one of a data set; the nearest name is '",
-                    nearest(name, kNames), "'");
+        refuse_file("found the array ", in_quotes(name),
+                    ", expected one of a data set; the nearest name is '", nearest(name, kNames), "'");
     }
   }
 
@@ -156,8 +156,8 @@ std::vector<std::string> labels(const Arrays& arrays, const std::string& name, i
   const std::vector<int64_t>& numbers = arrays.integers(name);
   for (size_t i = 0; i < result.size(); ++i) {
     if (numbers[i] < -1 || (most > 0 && numbers[i] >= most))
-      arrays.refuse_file("found ", numbers[i], " in ", name, ", expected 0 to ", most - 1,
-                         " or -1 for unknown");
+      arrays.refuse_file("found ", numbers[i], " in ", name, ", expected 0 ",
+                         most > 0 ? message("to ", most - 1) : "or more", ", or -1 for unknown");
     if (most > 0 || numbers[i] < 0)
       result[i] = numbers[i] < 0 ? "" : classes[static_cast<size_t>(numbers[i])];
   }
@@ -245,7 +245,7 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
     const int64_t from = rows.offsets[i], to = rows.offsets[i + 1];
     const std::optional<Part> part = part_named(parts[i]);
     if (!part)
-      arrays.refuse_file("found the part ", quoted(parts[i]), ", expected train, validation, test or any");
+      arrays.refuse_file("found the part ", in_quotes(parts[i]), ", expected train, validation, test or any");
     series[i] = {.id = ids[i].empty() ? std::to_string(b + 1) : ids[i],
                  .group = groups[i],
                  .part = *part,

@@ -79,7 +79,7 @@ std::string lowercase(std::string_view text) {
   return result;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kLongest = 40;
   std::string result = "'";
   for (const char c : text.substr(0, kLongest))
@@ -109,7 +109,7 @@ bool is_missing(std::string_view text) {
 double number_or_missing(std::string_view text, const Place& place, std::string_view what) {
   if (is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
   const std::optional<double> x = parse_number(text);
-  if (!x || std::isinf(*x)) refuse(place, "found ", quoted(trimmed(text)), ", expected ", what);
+  if (!x || std::isinf(*x)) refuse(place, "found ", in_quotes(trimmed(text)), ", expected ", what);
   return std::isnan(*x) ? std::numeric_limits<double>::quiet_NaN() : *x;
 }
 

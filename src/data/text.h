@@ -38,7 +38,7 @@ std::string_view trimmed(std::string_view text);
 std::string lowercase(std::string_view text);
 
 /// For messages: in quotes, cut if long, unprintable bytes as '?'.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// The number that the whole text is, to the last bit; NaN and infinities, too, by name or by size.
 std::optional<double> parse_number(std::string_view text);
