@@ -244,6 +244,7 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
 }  // namespace
 
 Parsed parse_arff(std::string_view text, const std::string& file) {
+  require_text(text, file);
   Lines lines(text);
   const ArffHeader header = read_header(lines, file);
   Parsed parsed;

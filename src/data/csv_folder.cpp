@@ -52,6 +52,7 @@ CsvColumns label_columns(TableRows& rows, const TableColumns& names) {
 }
 
 LabelTable parse_labels(std::string_view text, const std::string& file, const TableColumns& names) {
+  require_text(text, file);
   TableRows rows(text, file);
   CsvColumns columns = label_columns(rows, names);
   LabelTable table;
@@ -105,6 +106,7 @@ std::vector<size_t> channel_places(const CsvColumns& columns, const std::vector<
 // reads times, values and labels of steps of one series; the first file names the channels
 void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns& names) {
   const std::string text = whole_file(file);
+  require_text(text, file);
   TableRows rows(text, file);
   const CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Optional);
   const std::vector<std::string> channels =

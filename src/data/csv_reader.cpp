@@ -114,6 +114,7 @@ class LongTable {
 }  // namespace
 
 Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names) {
+  require_text(text, file);
   TableRows rows(text, file);
   CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Wanted);
   Parsed parsed;

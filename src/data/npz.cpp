@@ -78,6 +78,8 @@ T at_byte(std::string_view bytes, size_t at) {
 }
 
 void append_utf8(std::string& text, uint32_t c) {
+  constexpr uint32_t kLast = 0x10ffff, kReplacement = 0xfffd;
+  if (c > kLast) c = kReplacement;
   const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
   if (c < 0x80) {
     put(c);
@@ -89,7 +91,7 @@ void append_utf8(std::string& text, uint32_t c) {
     put(0x80 | (c >> 6 & 0x3f));
     put(0x80 | (c & 0x3f));
   } else {
-    put(0xf0 | (c >> 18 & 7));
+    put(0xf0 | c >> 18);
     put(0x80 | (c >> 12 & 0x3f));
     put(0x80 | (c >> 6 & 0x3f));
     put(0x80 | (c & 0x3f));
@@ -123,12 +125,10 @@ std::string text_at(std::string_view bytes, const NpyHeader& header, size_t at, 
     const std::string_view field = bytes.substr(at, width);
     return std::string(field.substr(0, field.find_last_not_of('\0') + 1));
   }
+  // numpy fills up with zeros
+  while (width > 0 && at_byte<uint32_t>(bytes, at + width - kUnicode) == 0) width -= kUnicode;
   std::string text;
-  for (size_t i = 0; i < width; i += kUnicode) {
-    const auto c = at_byte<uint32_t>(bytes, at + i);
-    if (c == 0) break;
-    append_utf8(text, c);
-  }
+  for (size_t i = 0; i < width; i += kUnicode) append_utf8(text, at_byte<uint32_t>(bytes, at + i));
   return text;
 }
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "base/nearest.h"
 #include "data/csv_table.h"
@@ -217,6 +218,11 @@ DataHead read_head(const Arrays& arrays, const Rows& rows) {
     head.channels = numbered_channels(static_cast<size_t>(rows.channels));
   if (static_cast<int64_t>(head.channels.size()) != rows.channels)
     arrays.refuse_file("found ", head.channels.size(), " channels, expected ", rows.channels);
+  std::set<std::string> seen;
+  for (const std::string& name : head.classes) {
+    if (name.empty() || !seen.insert(name).second)
+      arrays.refuse_file("found the class ", in_quotes(name), " twice or without a name, expected each once");
+  }
   head.time_unit = arrays.find("time_unit") ? arrays.word("time_unit") : rows.time_unit;
   head.time_zero = arrays.word("time_zero");
   return head;
@@ -228,6 +234,7 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
   const Arrays arrays(parse_npz_arrays(bytes, file), file);
   const Rows rows = read_rows(arrays);
   const int64_t samples = static_cast<int64_t>(rows.offsets.size()) - 1;
+  if (samples == 0) arrays.refuse_file("found no series, expected at least one");
   DataHead head = read_head(arrays, rows);
   const auto ids = per_series(arrays, "ids", samples), groups = per_series(arrays, "groups", samples),
              parts = per_series(arrays, "parts", samples),

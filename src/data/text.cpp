@@ -63,6 +63,15 @@ std::string whole_file(const std::string& path) {
   return text;
 }
 
+void require_text(std::string_view text, std::string_view file) {
+  const size_t zero = text.find('\0');
+  if (zero == std::string_view::npos) return;
+  const std::string_view before = text.substr(0, zero);
+  const size_t line = before.rfind('\n') + 1;  // 0 if there is none
+  refuse({file, std::count(before.begin(), before.end(), '\n') + 1, static_cast<int64_t>(zero - line) + 1},
+         "found a zero byte, expected text in UTF-8; UTF-16 has such bytes, and so have archives");
+}
+
 std::string_view without_mark(std::string_view text) {
   return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
 }

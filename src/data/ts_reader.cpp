@@ -233,6 +233,7 @@ void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, co
 }  // namespace
 
 Parsed parse_ts(std::string_view text, const std::string& file) {
+  require_text(text, file);
   Lines lines(text);
   const TsHeader header = read_header(lines, file);
   Parsed parsed;

@@ -210,6 +210,10 @@ TEST(NpzReader, SaysWhatIsWrong) {
   Arrays classes = good;
   classes["classes"] = text_array({"a", "b"});
   classes["labels"] = integer_array({2});
+  Arrays twice = good;
+  twice["classes"] = text_array({"a", "a"});
+  EXPECT_EQ(said(twice), "f: found the class 'a' twice or without a name, expected each once");
+  EXPECT_EQ(said({{"values", real_array({0, 3, 1}, {})}}), "f: found no series, expected at least one");
   EXPECT_EQ(said(classes), "f: found 2 in labels, expected 0 to 1, or -1 for unknown");
   EXPECT_EQ(said({{"values", real_array({1, 2, 1}, {1, 2})}, {"lengths", integer_array({3})}}),
             "f: found 3 in lengths, expected 1 to 2");

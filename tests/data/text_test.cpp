@@ -59,6 +59,12 @@ TEST(Text, FilesThatCannotBeReadSaySo) {
   EXPECT_EQ(whole_file(folder.file("empty", "")), "");
 }
 
+TEST(Text, ZeroBytesAreNoText) {
+  EXPECT_EQ(refusal([] { require_text(std::string_view("ab\nc\0", 5), "f"); }),
+            "f:2:2: found a zero byte, expected text in UTF-8; UTF-16 has such bytes, and so have archives");
+  EXPECT_EQ(refusal([] { require_text("caf\xE9", "f"); }), "");
+}
+
 std::vector<std::vector<std::string>> table(std::string_view text) {
   TableRows rows(text, "t");
   std::vector<std::vector<std::string>> found;
