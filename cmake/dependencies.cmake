@@ -14,6 +14,9 @@ set(CMAKE_CUDA_FLAGS "${saved_flags}")
 
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 
+# optional: compressed members of .npz files
+find_package(ZLIB)
+
 # header-only libraries by their headers, so that a plain copy of them will do
 find_path(FASTWEIGHTS_JSON_INCLUDE nlohmann/json.hpp REQUIRED)
 find_path(FASTWEIGHTS_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)

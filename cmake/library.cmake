@@ -157,6 +157,10 @@ target_compile_features(fastweights PUBLIC cxx_std_20)
 target_compile_definitions(fastweights PRIVATE
   FASTWEIGHTS_VERSION="${PROJECT_VERSION}"
   FASTWEIGHTS_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+if(ZLIB_FOUND)
+  target_link_libraries(fastweights PRIVATE ZLIB::ZLIB)
+  set_source_files_properties(src/data/zip.cpp PROPERTIES COMPILE_DEFINITIONS FASTWEIGHTS_ZLIB)
+endif()
 if(FASTWEIGHTS_CUDA)
   find_package(CUDAToolkit REQUIRED)
   target_sources(fastweights PRIVATE src/environment/cuda_device.cu)

@@ -85,7 +85,7 @@ std::vector<std::string> read_names(Scanner& scanner) {
     const Token name = scanner.token(",}");
     if (name.text.empty()) refuse(place, "found nothing, expected the name of a class");
     if (!seen.insert(name.text).second)
-      refuse(place, "found the class ", quoted(name.text), " twice, expected each once");
+      refuse(place, "found the class ", in_quotes(name.text), " twice, expected each once");
     names.push_back(name.text);
     scanner.take(',');
   }
@@ -100,10 +100,10 @@ Where read_attribute(ArffHeader& header, Scanner& scanner, Where where) {
   if (name.text.empty()) refuse(scanner.place(), "found nothing, expected the name of an attribute");
   const Place place = scanner.place();
   if (header.nominal)
-    refuse(place, "found the attribute ", quoted(name.text), " behind the classes, expected @data");
+    refuse(place, "found the attribute ", in_quotes(name.text), " behind the classes, expected @data");
   if (scanner.take('{')) {
     if (where == Where::InsideRelation)
-      refuse(place, "found the nominal attribute ", quoted(name.text),
+      refuse(place, "found the nominal attribute ", in_quotes(name.text),
              " inside a relation, expected numbers");
     header.nominal = true;
     header.classes = read_names(scanner);
@@ -116,10 +116,10 @@ Where read_attribute(ArffHeader& header, Scanner& scanner, Where where) {
     return Where::InsideRelation;
   }
   if (word != "numeric" && word != "real" && word != "integer")
-    refuse(place, "found the type ", quoted(kind.text), " of attribute ", quoted(name.text),
+    refuse(place, "found the type ", in_quotes(kind.text), " of attribute ", in_quotes(name.text),
            ", expected numeric, real, integer, one relational, or {classes}");
   if (header.relational && where == Where::Outside)
-    refuse(place, "found the number ", quoted(name.text), " beside a relation, expected {classes}");
+    refuse(place, "found the number ", in_quotes(name.text), " beside a relation, expected {classes}");
   ++header.numbers;
   return where;
 }
@@ -142,7 +142,7 @@ ArffHeader read_header(Lines& lines, const std::string& file) {
       if (header.numbers == 0) refuse(place, "found no numeric attribute, expected one per time point");
       return header;
     } else if (key != "@relation") {
-      refuse(place, "found ", quoted(key), ", expected @relation, @attribute, @end or @data");
+      refuse(place, "found ", in_quotes(key), ", expected @relation, @attribute, @end or @data");
     }
   }
   refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "found the end of the file, expected @data");
@@ -202,7 +202,7 @@ Rows relational_rows(const ArffHeader& header, std::string_view line, const Plac
   Scanner scanner(line, row);
   const Token token = scanner.token(",");
   if (!token.quoted)
-    refuse(row, "found ", quoted(token.text), ", expected a quoted relation like '1,2\\n3,4'");
+    refuse(row, "found ", in_quotes(token.text), ", expected a quoted relation like '1,2\\n3,4'");
   return {read_relation(token.text, header.numbers, {row.file, row.row, token.column + 1}), scanner.at()};
 }
 
@@ -225,14 +225,14 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
   Scanner scanner(line, row, end);
   if (header.nominal) {
     if (!scanner.take(','))
-      refuse(scanner.place(), "found ", quoted(scanner.rest()), ", expected a comma and the class");
+      refuse(scanner.place(), "found ", in_quotes(scanner.rest()), ", expected a comma and the class");
     const Place place = scanner.place();
     series.label = scanner.token(",").text;
     if (series.label.empty()) refuse(place, "found nothing, expected the class, or ? for an unknown one");
     if (series.label == "?") series.label.clear();
   }
   if (!scanner.done())
-    refuse(scanner.place(), "found ", quoted(scanner.rest()), ", expected the end of the line");
+    refuse(scanner.place(), "found ", in_quotes(scanner.rest()), ", expected the end of the line");
   if (parsed.head.channels.empty()) parsed.head.channels = numbered_channels(rows.size());
   if (rows.size() != parsed.head.channels.size())
     refuse(row, "found ", rows.size(), " dimensions, expected ", parsed.head.channels.size(),
@@ -244,6 +244,7 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
 }  // namespace
 
 Parsed parse_arff(std::string_view text, const std::string& file) {
+  require_text(text, file);
   Lines lines(text);
   const ArffHeader header = read_header(lines, file);
   Parsed parsed;

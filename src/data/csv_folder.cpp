@@ -52,6 +52,7 @@ CsvColumns label_columns(TableRows& rows, const TableColumns& names) {
 }
 
 LabelTable parse_labels(std::string_view text, const std::string& file, const TableColumns& names) {
+  require_text(text, file);
   TableRows rows(text, file);
   CsvColumns columns = label_columns(rows, names);
   LabelTable table;
@@ -72,7 +73,7 @@ LabelTable parse_labels(std::string_view text, const std::string& file, const Ta
     s.id = field(columns.id);
     if (s.id.empty()) refuse(place(columns.id), "found nothing, expected the id of a series");
     if (!ids.insert(s.id).second)
-      refuse(place(columns.id), "found the series ", quoted(s.id), " twice, expected each once");
+      refuse(place(columns.id), "found the series ", in_quotes(s.id), " twice, expected each once");
     if (columns.label != kNone && !is_missing(field(columns.label))) s.label = field(columns.label);
     if (columns.group != kNone && !is_missing(field(columns.group))) s.group = field(columns.group);
     if (columns.part != kNone) s.part = read_part(field(columns.part), place(columns.part));
@@ -105,6 +106,7 @@ std::vector<size_t> channel_places(const CsvColumns& columns, const std::vector<
 // reads times, values and labels of steps of one series; the first file names the channels
 void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns& names) {
   const std::string text = whole_file(file);
+  require_text(text, file);
   TableRows rows(text, file);
   const CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Optional);
   const std::vector<std::string> channels =
@@ -116,11 +118,11 @@ void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns
     const auto place = [&](size_t column) { return rows.place(rows.fields()[column].column); };
     const auto field = [&](size_t column) { return rows.fields()[column].text; };
     if (columns.id != kNone && field(columns.id) != s.id)
-      refuse(place(columns.id), "found the series ", quoted(field(columns.id)), ", expected ", quoted(s.id),
-             " as the file is called");
+      refuse(place(columns.id), "found the series ", in_quotes(field(columns.id)), ", expected ",
+             in_quotes(s.id), " as the file is called");
     const double time = axis.read(field(columns.time), place(columns.time));
     if (!s.times.empty() && time <= s.times.back())
-      refuse(place(columns.time), "found the time ", quoted(field(columns.time)),
+      refuse(place(columns.time), "found the time ", in_quotes(field(columns.time)),
              ", expected a later one than in the row before");
     s.times.push_back(time);
     for (const size_t c : places)

@@ -26,8 +26,8 @@ void keep(std::string& kept, std::string_view found, const Place& place, const s
           const Series& series) {
   if (is_missing(found) || found == kept) return;
   if (!kept.empty())
-    refuse(place, "found ", quoted(found), " in column '", name, "' of series '", series.id, "', expected ",
-           quoted(kept), " as before");
+    refuse(place, "found ", in_quotes(found), " in column '", name, "' of series '", series.id,
+           "', expected ", in_quotes(kept), " as before");
   kept = found;
 }
 
@@ -43,7 +43,7 @@ class LongTable {
     Series& s = series_of(rows);
     const double time = axis.read(text(columns_.time), place(columns_.time));
     if (!s.times.empty() && time <= s.times.back())
-      refuse(place(columns_.time), "found the time ", quoted(text(columns_.time)), " of series '", s.id,
+      refuse(place(columns_.time), "found the time ", in_quotes(text(columns_.time)), " of series '", s.id,
              "', expected a later one than in its row before");
     s.times.push_back(time);
     const auto number = [&](size_t column) {
@@ -59,7 +59,7 @@ class LongTable {
     if (columns_.part != kNone) {
       const Part part = read_part(text(columns_.part), place(columns_.part));
       if (s.times.size() > 1 && part != s.part)
-        refuse(place(columns_.part), "found ", quoted(text(columns_.part)), ", expected series '", s.id,
+        refuse(place(columns_.part), "found ", in_quotes(text(columns_.part)), ", expected series '", s.id,
                "' to be in one part only");
       s.part = part;
     }
@@ -114,6 +114,7 @@ class LongTable {
 }  // namespace
 
 Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names) {
+  require_text(text, file);
   TableRows rows(text, file);
   CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Wanted);
   Parsed parsed;

@@ -28,7 +28,8 @@ std::vector<std::string> header_names(const TableRows& rows) {
   for (const Field& field : rows.fields()) {
     if (field.text.empty()) refuse(rows.place(field.column), "found nothing, expected the name of a column");
     if (!seen.insert(field.text).second)
-      refuse(rows.place(field.column), "found the column ", quoted(field.text), " twice, expected each once");
+      refuse(rows.place(field.column), "found the column ", in_quotes(field.text),
+             " twice, expected each once");
     names.emplace_back(field.text);
   }
   return names;
@@ -103,7 +104,7 @@ std::optional<Part> part_named(std::string_view text) {
 
 Part read_part(std::string_view text, const Place& place) {
   const std::optional<Part> part = part_named(text);
-  if (!part) refuse(place, "found ", quoted(text), ", expected train, validation, test or nothing");
+  if (!part) refuse(place, "found ", in_quotes(text), ", expected train, validation, test or nothing");
   return *part;
 }
 

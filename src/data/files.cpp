@@ -132,7 +132,7 @@ FolderSeries read_files(const std::vector<std::string>& files, const ReadOptions
   return found;
 }
 
-bool Lines::next() {
+bool FileLines::next() {
   if (rest_.find_first_not_of("\r\n") == std::string_view::npos) return false;
   const size_t end = std::min(rest_.find('\n'), rest_.size());
   line_ = rest_.substr(0, end);

@@ -39,9 +39,9 @@ FolderSeries read_files(const std::vector<std::string>& files, const ReadOptions
                         const std::function<FileSeries(const std::string&)>& read);
 
 /// Cuts lines off a text, without their ends; empty lines at the end of a file are none.
-class Lines {
+class FileLines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {}
+  explicit FileLines(std::string_view text) : rest_(text) {}
   bool next();
   std::string_view line() const { return line_; }
   int64_t number() const { return number_; }

@@ -38,7 +38,7 @@ std::string read_type(std::string_view text, const std::string& name) {
   const std::string type(text.substr(0, end == std::string_view::npos ? 0 : end + 1));
   constexpr const char* kExpected =
       ", expected float32, float64, int32, int64 or strings, little endian; convert it with astype()";
-  if (type.size() < 4 || type[0] != '\'') refuse_array(name, "found the type ", quoted(text), kExpected);
+  if (type.size() < 4 || type[0] != '\'') refuse_array(name, "found the type ", in_quotes(text), kExpected);
   const std::string kind = type.substr(2, type.size() - 3);
   const bool number = kind == "f4" || kind == "f8" || kind == "i4" || kind == "i8";
   const bool words = (kind[0] == 'U' || kind[0] == 'S') && kind.size() > 1 && kind.size() < 8 &&
@@ -51,14 +51,14 @@ std::string read_type(std::string_view text, const std::string& name) {
 std::vector<int64_t> read_shape(std::string_view text, const std::string& name) {
   const size_t end = text.find(')');
   if (!text.starts_with('(') || end == std::string_view::npos)
-    refuse_array(name, "found the shape ", quoted(text), ", expected numbers in parentheses");
+    refuse_array(name, "found the shape ", in_quotes(text), ", expected numbers in parentheses");
   std::vector<int64_t> shape;
   text = text.substr(1, end - 1);
   while (!trimmed(text).empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const double size = parse_number(text.substr(0, comma)).value_or(-1);
     if (!(size >= 0 && size < 1e15) || shape.size() > 7)
-      refuse_array(name, "found ", quoted(text), " in the shape, expected up to 8 sizes");
+      refuse_array(name, "found ", in_quotes(text), " in the shape, expected up to 8 sizes");
     shape.push_back(static_cast<int64_t>(size));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
@@ -78,6 +78,8 @@ T at_byte(std::string_view bytes, size_t at) {
 }
 
 void append_utf8(std::string& text, uint32_t c) {
+  constexpr uint32_t kLast = 0x10ffff, kReplacement = 0xfffd;
+  if (c > kLast) c = kReplacement;
   const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
   if (c < 0x80) {
     put(c);
@@ -89,7 +91,7 @@ void append_utf8(std::string& text, uint32_t c) {
     put(0x80 | (c >> 6 & 0x3f));
     put(0x80 | (c & 0x3f));
   } else {
-    put(0xf0 | (c >> 18 & 7));
+    put(0xf0 | c >> 18);
     put(0x80 | (c >> 12 & 0x3f));
     put(0x80 | (c >> 6 & 0x3f));
     put(0x80 | (c & 0x3f));
@@ -123,12 +125,10 @@ std::string text_at(std::string_view bytes, const NpyHeader& header, size_t at, 
     const std::string_view field = bytes.substr(at, width);
     return std::string(field.substr(0, field.find_last_not_of('\0') + 1));
   }
+  // numpy fills up with zeros
+  while (width > 0 && at_byte<uint32_t>(bytes, at + width - kUnicode) == 0) width -= kUnicode;
   std::string text;
-  for (size_t i = 0; i < width; i += kUnicode) {
-    const auto c = at_byte<uint32_t>(bytes, at + i);
-    if (c == 0) break;
-    append_utf8(text, c);
-  }
+  for (size_t i = 0; i < width; i += kUnicode) append_utf8(text, at_byte<uint32_t>(bytes, at + i));
   return text;
 }
 
@@ -267,7 +267,7 @@ std::map<std::string, NpyArray> parse_npz_arrays(std::string_view bytes, const s
   for (const auto& [member, data] : unzip(bytes, file)) {
     const std::string name = member.ends_with(".npy") ? member.substr(0, member.size() - 4) : member;
     if (!arrays.emplace(name, parse_npy(data, file + ": " + name)).second)
-      refuse_array(file, "found the array ", quoted(name), " twice, expected each once");
+      refuse_array(file, "found the array ", in_quotes(name), " twice, expected each once");
   }
   return arrays;
 }

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "base/nearest.h"
 #include "data/csv_table.h"
@@ -25,8 +26,8 @@ class Arrays {
       : arrays_(std::move(arrays)), file_(file) {
     for (const auto& [name, array] : arrays_) {
       if (std::find(kNames.begin(), kNames.end(), name) == kNames.end())
-        refuse_file("found the array ", quoted(name), ", expected one of a data set; the nearest name is '",
-                    nearest(name, kNames), "'");
+        refuse_file("found the array ", in_quotes(name),
+                    ", expected one of a data set; the nearest name is '", nearest(name, kNames), "'");
     }
   }
 
@@ -156,8 +157,8 @@ std::vector<std::string> labels(const Arrays& arrays, const std::string& name, i
   const std::vector<int64_t>& numbers = arrays.integers(name);
   for (size_t i = 0; i < result.size(); ++i) {
     if (numbers[i] < -1 || (most > 0 && numbers[i] >= most))
-      arrays.refuse_file("found ", numbers[i], " in ", name, ", expected 0 to ", most - 1,
-                         " or -1 for unknown");
+      arrays.refuse_file("found ", numbers[i], " in ", name, ", expected 0 ",
+                         most > 0 ? message("to ", most - 1) : "or more", ", or -1 for unknown");
     if (most > 0 || numbers[i] < 0)
       result[i] = numbers[i] < 0 ? "" : classes[static_cast<size_t>(numbers[i])];
   }
@@ -217,6 +218,11 @@ DataHead read_head(const Arrays& arrays, const Rows& rows) {
     head.channels = numbered_channels(static_cast<size_t>(rows.channels));
   if (static_cast<int64_t>(head.channels.size()) != rows.channels)
     arrays.refuse_file("found ", head.channels.size(), " channels, expected ", rows.channels);
+  std::set<std::string> seen;
+  for (const std::string& name : head.classes) {
+    if (name.empty() || !seen.insert(name).second)
+      arrays.refuse_file("found the class ", in_quotes(name), " twice or without a name, expected each once");
+  }
   head.time_unit = arrays.find("time_unit") ? arrays.word("time_unit") : rows.time_unit;
   head.time_zero = arrays.word("time_zero");
   return head;
@@ -228,6 +234,7 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
   const Arrays arrays(parse_npz_arrays(bytes, file), file);
   const Rows rows = read_rows(arrays);
   const int64_t samples = static_cast<int64_t>(rows.offsets.size()) - 1;
+  if (samples == 0) arrays.refuse_file("found no series, expected at least one");
   DataHead head = read_head(arrays, rows);
   const auto ids = per_series(arrays, "ids", samples), groups = per_series(arrays, "groups", samples),
              parts = per_series(arrays, "parts", samples),
@@ -245,7 +252,7 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
     const int64_t from = rows.offsets[i], to = rows.offsets[i + 1];
     const std::optional<Part> part = part_named(parts[i]);
     if (!part)
-      arrays.refuse_file("found the part ", quoted(parts[i]), ", expected train, validation, test or any");
+      arrays.refuse_file("found the part ", in_quotes(parts[i]), ", expected train, validation, test or any");
     series[i] = {.id = ids[i].empty() ? std::to_string(b + 1) : ids[i],
                  .group = groups[i],
                  .part = *part,

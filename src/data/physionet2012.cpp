@@ -56,7 +56,7 @@ size_t channel(std::string_view name, const Place& place) {
   return found;
 }
 
-void add_line(Series& series, const std::string& file, const Lines& lines) {
+void add_line(Series& series, const std::string& file, const FileLines& lines) {
   const auto parts = fields(lines.line(), ',');
   if (parts.size() != 3)
     throw std::runtime_error(
@@ -84,7 +84,7 @@ void add_line(Series& series, const std::string& file, const Lines& lines) {
 
 FileSeries read_patient(const std::string& file) {
   const std::string text = file_bytes(file);
-  Lines lines(text);
+  FileLines lines(text);
   if (!lines.next() || lines.line() != "Time,Parameter,Value")
     throw std::runtime_error(file + ": line 1 is '" + std::string(lines.line().substr(0, 40)) +
                              "', expected 'Time,Parameter,Value'");
@@ -101,7 +101,7 @@ FileSeries read_patient(const std::string& file) {
 // In-hospital_death of each patient
 std::map<std::string, std::string> outcomes(const std::string& file) {
   const std::string text = file_bytes(file);
-  Lines lines(text);
+  FileLines lines(text);
   lines.next();
   const auto header = fields(lines.line(), ',');
   const auto column = [&](std::string_view name) {

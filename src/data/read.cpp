@@ -137,6 +137,7 @@ std::vector<std::pair<std::string, std::string>> data_formats() {
 }
 
 DataSet read_data(const std::string& path, const ReadOptions& options) {
+  if (!options.format.empty()) format_named(options.format);
   if (options.format == "built-in") return make_data(path);
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

@@ -63,6 +63,15 @@ std::string whole_file(const std::string& path) {
   return text;
 }
 
+void require_text(std::string_view text, std::string_view file) {
+  const size_t zero = text.find('\0');
+  if (zero == std::string_view::npos) return;
+  const std::string_view before = text.substr(0, zero);
+  const size_t line = before.rfind('\n') + 1;  // 0 if there is none
+  refuse({file, std::count(before.begin(), before.end(), '\n') + 1, static_cast<int64_t>(zero - line) + 1},
+         "found a zero byte, expected text in UTF-8; UTF-16 has such bytes, and so have archives");
+}
+
 std::string_view without_mark(std::string_view text) {
   return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
 }
@@ -79,7 +88,7 @@ std::string lowercase(std::string_view text) {
   return result;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr size_t kLongest = 40;
   std::string result = "'";
   for (const char c : text.substr(0, kLongest))
@@ -109,7 +118,7 @@ bool is_missing(std::string_view text) {
 double number_or_missing(std::string_view text, const Place& place, std::string_view what) {
   if (is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
   const std::optional<double> x = parse_number(text);
-  if (!x || std::isinf(*x)) refuse(place, "found ", quoted(trimmed(text)), ", expected ", what);
+  if (!x || std::isinf(*x)) refuse(place, "found ", in_quotes(trimmed(text)), ", expected ", what);
   return std::isnan(*x) ? std::numeric_limits<double>::quiet_NaN() : *x;
 }
 

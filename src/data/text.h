@@ -30,6 +30,9 @@ template <typename... Parts>
 /// All bytes of a file; a missing or unreadable file or a folder is an error.
 std::string whole_file(const std::string& path);
 
+/// Refuses bytes that are no text in UTF-8 or another extension of ASCII: those that hold a zero.
+void require_text(std::string_view text, std::string_view file);
+
 /// The text without the mark that some editors put in front of UTF-8.
 std::string_view without_mark(std::string_view text);
 
@@ -38,7 +41,7 @@ std::string_view trimmed(std::string_view text);
 std::string lowercase(std::string_view text);
 
 /// For messages: in quotes, cut if long, unprintable bytes as '?'.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// The number that the whole text is, to the last bit; NaN and infinities, too, by name or by size.
 std::optional<double> parse_number(std::string_view text);

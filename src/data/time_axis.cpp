@@ -134,11 +134,11 @@ double TimeAxis::read(std::string_view text, const Place& place) {
   const bool is_number = number && std::isfinite(*number);
   const std::optional<double> date = is_number ? std::nullopt : parse_date(text);
   if (!is_number && !date)
-    refuse(place, "found ", quoted(trimmed(text)),
+    refuse(place, "found ", in_quotes(trimmed(text)),
            ", expected a time: a number or a date like 2020-02-29T12:30:00Z");
   const Kind kind = is_number ? Kind::Numbers : Kind::Dates;
   if (kind_ != Kind::Unknown && kind_ != kind)
-    refuse(place, "found the ", is_number ? "number " : "date ", quoted(trimmed(text)), ", expected a ",
+    refuse(place, "found the ", is_number ? "number " : "date ", in_quotes(trimmed(text)), ", expected a ",
            is_number ? "date" : "number", " as before");
   kind_ = kind;
   return is_number ? *number : *date;

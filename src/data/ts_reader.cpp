@@ -30,7 +30,7 @@ std::vector<Field> words(std::string_view line) {
 }
 
 const Field& argument(const std::vector<Field>& line, const Place& place, const char* what) {
-  if (line.size() < 2) refuse(place, "found nothing behind ", quoted(line[0].text), ", expected ", what);
+  if (line.size() < 2) refuse(place, "found nothing behind ", in_quotes(line[0].text), ", expected ", what);
   return line[1];
 }
 
@@ -38,7 +38,8 @@ bool yes_or_no(const std::vector<Field>& line, const Place& place) {
   const Field& field = argument(line, place, "true or false");
   const std::string word = lowercase(field.text);
   if (word != "true" && word != "false")
-    refuse({place.file, place.row, field.column}, "found ", quoted(field.text), ", expected true or false");
+    refuse({place.file, place.row, field.column}, "found ", in_quotes(field.text),
+           ", expected true or false");
   return word == "true";
 }
 
@@ -47,7 +48,7 @@ int64_t count(const std::vector<Field>& line, const Place& place) {
   const Field& field = argument(line, place, "a whole number from 1");
   const double x = parse_number(field.text).value_or(kNaN);
   if (!(x >= 1 && x <= kMost && x == std::floor(x)))
-    refuse({place.file, place.row, field.column}, "found ", quoted(field.text),
+    refuse({place.file, place.row, field.column}, "found ", in_quotes(field.text),
            ", expected a whole number from 1");
   return static_cast<int64_t>(x);
 }
@@ -58,7 +59,7 @@ void read_classes(TsHeader& header, const std::vector<Field>& line, const Place&
   for (size_t i = 2; i < line.size(); ++i) {
     const std::string name(line[i].text);
     if (!seen.insert(line[i].text).second)
-      refuse({place.file, place.row, line[i].column}, "found the class ", quoted(name),
+      refuse({place.file, place.row, line[i].column}, "found the class ", in_quotes(name),
              " twice, expected each once");
     header.classes.push_back(name);
   }
@@ -87,7 +88,7 @@ TsHeader read_header(Lines& lines, const std::string& file) {
       continue;
     }
     if (line[0].text.front() != '@')
-      refuse(place, "found ", quoted(line[0].text), ", expected a line that begins with @ or #, or @data");
+      refuse(place, "found ", in_quotes(line[0].text), ", expected a line that begins with @ or #, or @data");
     const std::string key = lowercase(line[0].text);
     if (key == "@data") return header;
     if (key == "@timestamps") header.timestamps = yes_or_no(line, place);
@@ -145,17 +146,17 @@ Observed stamped_values(const Field& dimension, const Place& place, TimeAxis& ax
     at = std::min(text.find_first_not_of(" \t", at), text.size());
     const size_t close = text.find(')', at), comma = text.find(',', at);
     if (at >= text.size() || text[at] != '(' || close == std::string_view::npos || comma > close)
-      refuse(at_column(at), "found ", quoted(text.substr(at)), ", expected (time,value)");
+      refuse(at_column(at), "found ", in_quotes(text.substr(at)), ", expected (time,value)");
     const double time = axis.read(text.substr(at + 1, comma - at - 1), at_column(at + 1));
     if (!observed.times.empty() && time <= observed.times.back())
-      refuse(at_column(at + 1), "found the time ", quoted(text.substr(at + 1, comma - at - 1)),
+      refuse(at_column(at + 1), "found the time ", in_quotes(text.substr(at + 1, comma - at - 1)),
              ", expected a later one than before");
     observed.times.push_back(time);
     observed.values.push_back(number_or_missing(text.substr(comma + 1, close - comma - 1),
                                                 at_column(comma + 1), "a number, ? or NaN"));
     at = std::min(text.find_first_not_of(" \t", close + 1), text.size());
     if (at == text.size()) return observed;
-    if (text[at] != ',') refuse(at_column(at), "found ", quoted(text.substr(at)), ", expected a comma");
+    if (text[at] != ',') refuse(at_column(at), "found ", in_quotes(text.substr(at)), ", expected a comma");
     ++at;
   }
 }
@@ -232,6 +233,7 @@ void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, co
 }  // namespace
 
 Parsed parse_ts(std::string_view text, const std::string& file) {
+  require_text(text, file);
   Lines lines(text);
   const TsHeader header = read_header(lines, file);
   Parsed parsed;

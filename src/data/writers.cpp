@@ -168,7 +168,7 @@ void write_csv_folder(const DataSet& data, const std::string& path) {
   write_file((fs::path(path) / "labels.csv").string(), list);
 }
 
-void write_npz(const DataSet& data, const std::string& path, Packing packing) {
+std::string npz_of(const DataSet& data, Packing packing) {
   const int64_t samples = data.samples(), rows = data.rows();
   const auto count = [](const auto& names) { return static_cast<int64_t>(names.size()); };
   std::map<std::string, NpyArray> arrays;
@@ -194,7 +194,11 @@ void write_npz(const DataSet& data, const std::string& path, Packing packing) {
   }
   arrays["time_unit"] = text_array({data.head.time_unit});
   arrays["time_zero"] = text_array({data.head.time_zero});
-  write_file(path, npz_bytes(arrays, packing));
+  return npz_bytes(arrays, packing);
+}
+
+void write_npz(const DataSet& data, const std::string& path, Packing packing) {
+  write_file(path, npz_of(data, packing));
 }
 
 void write_data(const DataSet& data, const std::string& path, const std::string& format) {

@@ -21,6 +21,9 @@ void write_csv_folder(const DataSet& data, const std::string& path);
 /// Everything that a data set holds.
 void write_npz(const DataSet& data, const std::string& path, Packing packing = Packing::Stored);
 
+/// The bytes of that file.
+std::string npz_of(const DataSet& data, Packing packing);
+
 /// A file, or, if the path does not end in .ts, a folder <Name> with <Name>_TRAIN.ts and <Name>_TEST.ts.
 void write_ts(const DataSet& data, const std::string& path);
 

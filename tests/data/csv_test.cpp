@@ -1,0 +1,218 @@
+#include "data/data_support.h"
+#include "data/parsers.h"
+#include "data/readers.h"
+
+namespace fastweights {
+namespace {
+
+DataSet parsed(const std::string& text, const TableColumns& columns = {}) {
+  return finished(parse_csv(text, "f", columns), {});
+}
+std::string said(const std::string& text, const TableColumns& columns = {}) {
+  return refusal([&] { parsed(text, columns); });
+}
+
+TEST(CsvReader, RowsOfSeriesMayStandAmongOthers) {
+  const DataSet data = parsed(
+      "id,time,x,label,y\n"
+      "b,0,1,yes,2\na,5,3,no,\nb,0.5,NA,yes,4\na,7.25,null,no,?\nb,2,5,yes,NaN\n");
+  EXPECT_EQ(data.ids, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(data.offsets, (std::vector<int64_t>{0, 3, 5}));
+  EXPECT_EQ(data.head.channels, (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(data.head.classes, (std::vector<std::string>{"no", "yes"}));
+  EXPECT_EQ(data.labels, (std::vector<int64_t>{1, 0}));
+  expect_equal(data.times, {0, 0.5, 2, 5, 7.25}, "time");
+  expect_equal(data.values, {1, 2, kMissing, 4, 5, kMissing, 3, kMissing, kMissing, kMissing}, "value");
+}
+
+TEST(CsvReader, SeparatorsAndQuotesChangeNothing) {
+  const DataSet data = parsed("id,time,x,label\na,0,1.5,p\na,1,,p\n");
+  expect_same(data, parsed("id;time;x;label\r\na;0;1.5;p\r\na;1;;p\r\n"));
+  expect_same(data, parsed("id\ttime\tx\tlabel\na\t0\t1.5\tp\na\t1\t\tp\n"));
+  expect_same(data, parsed("\xEF\xBB\xBF\"id\",\"time\",\"x\",\"label\"\n\"a\",0,\"1.5\",p\n\na,1, ,p"));
+}
+
+TEST(CsvReader, ALabelThatVariesInsideASeriesIsOnePerStep) {
+  const DataSet data = parsed("id,time,x,label\na,0,1,0\na,1,1,1\nb,0,1,0\nb,1,1,\n");
+  EXPECT_TRUE(data.labels.empty());
+  EXPECT_EQ(data.step_labels, (std::vector<int64_t>{0, 1, 0, -1}));
+}
+
+TEST(CsvReader, ALabelMayBeMissingOrAbsent) {
+  EXPECT_EQ(parsed("id,time,x,label\na,0,1,\na,1,1,u\nb,0,1,\n").labels, (std::vector<int64_t>{0, -1}));
+  EXPECT_TRUE(parsed("id,time,x\na,0,1\n").labels.empty());
+}
+
+TEST(CsvReader, ColumnsMeanWhatTheOptionsSay) {
+  const TableColumns columns = {.id = "stay",
+                                .time = "hour",
+                                .label = "died",
+                                .group = "patient",
+                                .statics = {"age"},
+                                .targets = {"days"}};
+  const DataSet data = parsed(
+      "patient,stay,hour,age,hr,died,days\n"
+      "p1,s1,0,60,70,no,3.5\np1,s1,1,,71,no,3.5\np1,s2,0,61,72,yes,\n",
+      columns);
+  EXPECT_EQ(data.groups, (std::vector<std::string>{"p1", "p1"}));
+  EXPECT_EQ(data.head.channels, (std::vector<std::string>{"hr"}));
+  expect_equal(data.statics, {60, 61}, "static feature");
+  expect_equal(data.targets, {3.5, kMissing}, "target");
+  EXPECT_EQ(data.labels, (std::vector<int64_t>{0, 1}));
+}
+
+TEST(CsvReader, ANumericLabelCanBeATarget) {
+  const DataSet data = parsed("id,time,x,label\na,0,1,2.5\nb,0,1,3\n", {.targets = {"label"}});
+  EXPECT_TRUE(data.labels.empty());
+  EXPECT_EQ(data.head.channels, (std::vector<std::string>{"x"}));
+  expect_equal(data.targets, {2.5, 3}, "target");
+}
+
+TEST(CsvReader, PartsAreKeptAndANumericColumnOfThatNameIsAChannel) {
+  EXPECT_EQ(parsed("id,part,time,x\na,train,0,1\nb,Test,0,1\nc,,0,1\n").parts,
+            (std::vector<Part>{Part::Train, Part::Test, Part::Any}));
+  EXPECT_EQ(parsed("id,part,time,x\na,3,0,1\n").head.channels, (std::vector<std::string>{"part", "x"}));
+}
+
+TEST(CsvReader, DatesAreTimes) {
+  const TestFolder folder;
+  const std::string path =
+      folder.file("d.csv", "id,time,x\na,2020-01-01T00:00:00Z,1\na,2020-01-01T02:30:00+01:00,2\n");
+  const DataSet data = read_csv(path, {.time_unit = "hour"});
+  expect_equal(data.times, {0, 1.5}, "time");
+  EXPECT_EQ(data.head.time_unit, "hour");
+  EXPECT_EQ(data.head.time_zero, "2020-01-01T00:00:00Z");
+  EXPECT_EQ(data.head.name, "d");
+}
+
+TEST(CsvReader, HeadersSayWhatIsWrong) {
+  EXPECT_EQ(said(""), "f:1:1: found an empty file, expected a header");
+  EXPECT_EQ(said("ID,time,x\n"),
+            "f:1:1: found no column 'id', expected it as the id of a series; the nearest is 'ID'");
+  EXPECT_EQ(said("id,times,x\n"),
+            "f:1:1: found no column 'time', expected it as the time; the nearest is 'times'");
+  EXPECT_EQ(said("id,time,x,\n"), "f:1:11: found nothing, expected the name of a column");
+  EXPECT_EQ(said("id,time,x,x\n"), "f:1:11: found the column 'x' twice, expected each once");
+  EXPECT_EQ(said("id,time,x\n"), "f:1:1: found only a header, expected rows of series");
+  const std::string table = "id,time,x,label\na,0,1,u\n";
+  EXPECT_EQ(said(table, {.label = "class"}),
+            "f:1:1: found no column 'class', expected it as the label; the nearest is 'label'");
+  EXPECT_EQ(said(table, {.group = "y"}),
+            "f:1:1: found no column 'y', expected it as the group; the nearest is 'x'");
+  EXPECT_EQ(said(table, {.statics = {"y"}}),
+            "f:1:1: found no column 'y', expected it as a static feature; the nearest is 'x'");
+  EXPECT_EQ(said(table, {.targets = {"y"}}),
+            "f:1:1: found no column 'y', expected it as a target; the nearest is 'x'");
+}
+
+TEST(CsvReader, RowsSayWhatIsWrong) {
+  EXPECT_EQ(said("id,time,x\na,0\n"), "f:2:3: found 2 fields, expected 3 as in the header");
+  EXPECT_EQ(said("id,time,x\na,0,1,2\n"), "f:2:7: found 4 fields, expected 3 as in the header");
+  EXPECT_EQ(said("id,time,x\na,0,1\na,1,abc\n"),
+            "f:3:5: found 'abc', expected a number or nothing in column 'x'");
+  EXPECT_EQ(said("id,time,x\n,0,1\n"), "f:2:1: found nothing, expected the id of a series");
+  EXPECT_EQ(said("id,time,x\na,,1\n"),
+            "f:2:3: found '', expected a time: a number or a date like 2020-02-29T12:30:00Z");
+  EXPECT_EQ(said("id,time,x\na,1,1\nb,0,1\na,1,1\n"),
+            "f:4:3: found the time '1' of series 'a', expected a later one than in its row before");
+  EXPECT_EQ(said("id,part,time,x\na,train,0,1\nb,tset,0,1\n"),
+            "f:3:3: found 'tset', expected train, validation, test or nothing");
+  EXPECT_EQ(said("id,part,time,x\na,train,0,1\na,test,1,1\n"),
+            "f:3:3: found 'test', expected series 'a' to be in one part only");
+  EXPECT_EQ(said("id,time,x,g\na,0,1,p\na,1,1,q\n", {.group = "g"}),
+            "f:3:7: found 'q' in column 'g' of series 'a', expected 'p' as before");
+  EXPECT_EQ(said("id,time,x,age\na,0,1,60\na,1,1,61\n", {.statics = {"age"}}),
+            "f:3:7: found 61 in column 'age' of series 'a', expected 60 as before");
+}
+
+const char* const kLabels = "id,label,group,age\nb,yes,p,60\na,no,q,\n";
+
+TEST(CsvFolder, LabelsGroupsAndStaticFeaturesStandInOneTable) {
+  const TestFolder folder;
+  folder.file("d/labels.csv", kLabels);
+  folder.file("d/a.csv", "time,x,y\n0,1,2\n1,,4\n");
+  folder.file("d/b.csv", "y,time,x\n6,3,5\n");
+  const DataSet data = read_csv_folder(folder.path("d"), {});
+  EXPECT_EQ(data.ids, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(data.groups, (std::vector<std::string>{"p", "q"}));
+  EXPECT_EQ(data.labels, (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(data.head.channels, (std::vector<std::string>{"y", "x"}));
+  EXPECT_EQ(data.head.statics, (std::vector<std::string>{"age"}));
+  EXPECT_EQ(data.head.name, "d");
+  expect_equal(data.values, {6, 5, 2, 1, 4, kMissing}, "value");
+  expect_equal(data.statics, {60, kMissing}, "static feature");
+}
+
+TEST(CsvFolder, LabelsInTheTablesAreThoseOfSteps) {
+  const TestFolder folder;
+  folder.file("labels.csv", "id,label\na,u\n");
+  folder.file("a.csv", "time,x,label\n0,1,v\n1,2,v\n");
+  const DataSet data = read_csv_folder(folder.path(""), {});
+  EXPECT_EQ(data.labels, (std::vector<int64_t>{0}));
+  EXPECT_EQ(data.step_labels, (std::vector<int64_t>{1, 1}));
+}
+
+TEST(CsvFolder, BrokenFilesAreTheEndOrAreListed) {
+  const TestFolder folder;
+  folder.file("labels.csv", "id,label\na,u\nb,v\nc,u\nd,v\n");
+  folder.file("a.csv", "time,x\n0,one\n");
+  folder.file("b.csv", "time,x\n0,1\n");
+  folder.file("d.csv", "time,y\n0,1\n");
+  folder.file("e.csv", "time,x\n0,1\n");
+  const std::string a =
+      folder.path("a.csv") + ":2:3: found 'one', expected a number or nothing in column 'x'";
+  EXPECT_EQ(refusal([&] { read_csv_folder(folder.path(""), {}); }), a);
+  const DataSet data = read_csv_folder(folder.path(""), {.bad_files = BadFiles::Skip});
+  EXPECT_EQ(data.ids, (std::vector<std::string>{"b"}));
+  EXPECT_EQ(data.head.skipped,
+            (std::vector<std::string>{
+                a, folder.path("c.csv") + ": there is no such file, but labels.csv names the series",
+                folder.path("d.csv") + ":1:1: found no channel 'x', expected it as in the first file",
+                folder.path("e.csv") + ": the series has no label: labels.csv has no row for it"}));
+}
+
+TEST(CsvFolder, ProgressReachesTheEnd) {
+  const TestFolder folder;
+  folder.file("labels.csv", "id,label\na,u\n");
+  folder.file("a.csv", "time,x\n0,1\n");
+  std::vector<int64_t> seen;
+  read_csv_folder(folder.path(""), {.progress = [&](int64_t done, int64_t) { seen.push_back(done); }});
+  EXPECT_EQ(seen, (std::vector<int64_t>{0, 1}));
+}
+
+// what a folder with one series says
+std::string folder_said(const std::string& labels, const std::string& table,
+                        const ReadOptions& options = {}) {
+  const TestFolder folder;
+  folder.file("labels.csv", labels);
+  folder.file("a.csv", table);
+  const std::string what = refusal([&] { read_csv_folder(folder.path(""), options); });
+  return what.substr(what.rfind('/') + 1);
+}
+
+TEST(CsvFolder, SaysWhatIsWrong) {
+  EXPECT_EQ(folder_said("", ""), "labels.csv:1:1: found an empty file, expected a header");
+  EXPECT_EQ(folder_said("name,label\n", ""),
+            "labels.csv:1:1: found no column 'id', expected it; the nearest is 'name'");
+  EXPECT_EQ(folder_said("id,label\n", ""), "labels.csv:1:1: found only a header, expected a row per series");
+  EXPECT_EQ(folder_said("id,label\na,u\na,v\n", ""),
+            "labels.csv:3:1: found the series 'a' twice, expected each once");
+  EXPECT_EQ(folder_said("id,label\n,u\n", ""), "labels.csv:2:1: found nothing, expected the id of a series");
+  EXPECT_EQ(folder_said("id,label,sex\na,u,F\n", ""),
+            "labels.csv:2:5: found 'F', expected a number or nothing in column 'sex'");
+  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n"), "a.csv:1:1: found only a header, expected rows");
+  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,1\n1,2\n"),
+            "a.csv:3:1: found the time '1', expected a later one than in the row before");
+  EXPECT_EQ(folder_said("id,label\na,u\n", "id,time,x\nb,1,1\n"),
+            "a.csv:2:1: found the series 'b', expected 'a' as the file is called");
+  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,z\n", {.bad_files = BadFiles::Skip}),
+            ": no series can be read");
+  const TestFolder empty;
+  EXPECT_EQ(refusal([&] { read_csv_folder(empty.path("x"), {}); }),
+            empty.path("x") + ": this is no folder, expected one");
+  EXPECT_EQ(refusal([&] { read_csv_folder(empty.path(""), {}); }),
+            empty.path("labels.csv") + ": there is no such file");
+}
+
+}  // namespace
+}  // namespace fastweights

@@ -1,0 +1,167 @@
+#include "data/text.h"
+
+#include <clocale>
+#include <limits>
+
+#include "data/data_support.h"
+#include "data/time_axis.h"
+
+namespace fastweights {
+namespace {
+
+TEST(Text, NumbersAreReadToTheLastBitAndPrintedSo) {
+  for (const double x : {0.1, -1.0 / 3, 5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, 1e22, 1e23,
+                         9007199254740993.0, 123456.789, -0.0}) {
+    const double back = parse_number(exact(x)).value();
+    EXPECT_EQ(back, x);
+    EXPECT_EQ(std::signbit(back), std::signbit(x));
+  }
+  EXPECT_EQ(parse_number(" +1.5e2\t").value(), 150);
+  EXPECT_EQ(parse_number("1e-400").value(), 0);
+  EXPECT_TRUE(std::isinf(parse_number("1e400").value()));
+  EXPECT_EQ(parse_number("-1e400").value(), -std::numeric_limits<double>::infinity());
+}
+
+TEST(Text, WhatIsNoNumberIsNone) {
+  for (const char* text : {"", " ", "1,5", "1.5x", "0x10", "--1", "+-1", "1 2", "e5", ".", "1e", "one"})
+    EXPECT_FALSE(parse_number(text)) << text;
+}
+
+TEST(Text, MissingIsWrittenInManyWays) {
+  for (const char* text : {"", " ", "?", "NaN", "nan", "NA", "na", "null", "NULL", " ? "})
+    EXPECT_TRUE(is_missing(text)) << text;
+  for (const char* text : {"0", "-", "none", "n", "nanny", "??"}) EXPECT_FALSE(is_missing(text)) << text;
+}
+
+TEST(Text, AnInfiniteValueIsNoNumber) {
+  EXPECT_EQ(refusal([] {
+              number_or_missing("1e999", {"f", 3, 7});
+            }),
+            "f:3:7: found '1e999', expected a number");
+}
+
+TEST(Text, LinesEndInBothWaysAndTheMarkIsNoText) {
+  Lines lines(
+      "\xEF\xBB\xBF"
+      "a\r\nb\n\nc");
+  std::vector<std::string> found;
+  while (lines.next()) found.emplace_back(lines.line());
+  EXPECT_EQ(found, (std::vector<std::string>{"a", "b", "", "c"}));
+  EXPECT_EQ(lines.row(), 4);
+}
+
+TEST(Text, FilesThatCannotBeReadSaySo) {
+  const TestFolder folder;
+  EXPECT_EQ(refusal([&] { whole_file(folder.path("none")); }),
+            folder.path("none") + ": there is no such file");
+  EXPECT_EQ(refusal([&] { whole_file(folder.path("")); }),
+            folder.path("") + ": this is a folder, a file is expected");
+  EXPECT_EQ(whole_file(folder.file("empty", "")), "");
+}
+
+TEST(Text, ZeroBytesAreNoText) {
+  EXPECT_EQ(refusal([] { require_text(std::string_view("ab\nc\0", 5), "f"); }),
+            "f:2:2: found a zero byte, expected text in UTF-8; UTF-16 has such bytes, and so have archives");
+  EXPECT_EQ(refusal([] { require_text("caf\xE9", "f"); }), "");
+}
+
+std::vector<std::vector<std::string>> table(std::string_view text) {
+  TableRows rows(text, "t");
+  std::vector<std::vector<std::string>> found;
+  while (rows.next()) {
+    found.emplace_back();
+    for (const Field& field : rows.fields()) found.back().emplace_back(field.text);
+  }
+  return found;
+}
+
+TEST(Text, QuotedFieldsHoldSeparatorsQuotesAndLines) {
+  using Rows = std::vector<std::vector<std::string>>;
+  EXPECT_EQ(table("a,\"b,c\"\n1 , \"say \"\"hi\"\"\" \r\n\n\"x\ny\",\n"),
+            (Rows{{"a", "b,c"}, {"1", "say \"hi\""}, {"x\ny", ""}}));
+  EXPECT_EQ(table("a;b,c\n1;2\n"), (Rows{{"a", "b,c"}, {"1", "2"}}));
+  EXPECT_EQ(table("a\tb\n\t2\n"), (Rows{{"a", "b"}, {"", "2"}}));
+  EXPECT_EQ(table("\"a,b\";c\n"), (Rows{{"a,b", "c"}}));
+}
+
+TEST(Text, RowsBehindAQuotedLineEndAreCountedRight) {
+  TableRows rows("a,b\n\"x\ny\",2\n3,4\n", "t");
+  rows.next();
+  rows.next();
+  EXPECT_EQ(rows.row(), 2);
+  rows.next();
+  EXPECT_EQ(rows.row(), 4);
+  EXPECT_EQ(rows.fields()[1].column, 3);
+}
+
+TEST(Text, BrokenQuotesSayWhere) {
+  EXPECT_EQ(refusal([] { table("a,b\n1,\"2\n"); }),
+            "t:2:3: found a quote that is never closed, expected \" at the end");
+  EXPECT_EQ(refusal([] { table("a,b\n1,\"2\"x\n"); }),
+            "t:2:3: found text behind a closing quote, expected a separator");
+}
+
+TEST(Dates, AreInstantsWhateverTheirZone) {
+  const double noon = parse_date("2020-02-29T12:00:00Z").value();
+  EXPECT_EQ(noon, 1582977600e6);
+  for (const char* text : {"2020-02-29 12:00", "2020-02-29T14:00:00+02:00", "2020-02-29T14:00+02",
+                           "2020-02-29t07:00:00-0500", "2020-02-29T12:00:00.000z", " 2020-02-29 12:00:00 "})
+    EXPECT_EQ(parse_date(text).value_or(-1), noon) << text;
+  EXPECT_EQ(parse_date("2020-02-29").value(), noon - 43200e6);
+  EXPECT_EQ(parse_date("1970-01-01T00:00:00.1234567").value(), 123457);
+  EXPECT_EQ(parse_date("1969-12-31T23:59:59.5Z").value(), -500000);
+}
+
+TEST(Dates, ThatDoNotExistAreNone) {
+  for (const char* text :
+       {"2019-02-29", "2020-13-01", "2020-1-1", "20200101", "2020-01-01T25:00", "2020-01-01T12:60",
+        "2020-01-01T12:00:61", "2020-01-01T12", "2020-01-01T12:00:00+", "2020-01-01T12:00:00.Z",
+        "2020-01-01X12:00", "2020-01-01T12:00 CET", "2020-01-01T24:00:01", ""})
+    EXPECT_FALSE(parse_date(text)) << text;
+}
+
+TEST(Dates, ArePrintedAsTheyRead) {
+  for (const char* text :
+       {"2020-02-29T12:30:05Z", "1969-12-31T23:59:59.500000Z", "1685-01-01T00:00:00.000001Z"})
+    EXPECT_EQ(date_text(parse_date(text).value()), text);
+}
+
+TEST(Dates, BecomeUnitsSinceTheEarliest) {
+  TimeAxis axis;
+  std::vector<Series> series(2);
+  series[0].times = {axis.read("2020-01-02T00:00:00Z", {"f"}), axis.read("2020-01-02T06:00:00Z", {"f"})};
+  series[1].times = {axis.read("2020-01-01T12:00:00Z", {"f"})};
+  std::vector<Series> hours = series;
+  DataHead head;
+  axis.finish(head, series, {});
+  EXPECT_EQ(head.time_unit, "second");
+  EXPECT_EQ(head.time_zero, "2020-01-01T12:00:00Z");
+  EXPECT_EQ(series[0].times, (std::vector<double>{43200, 64800}));
+  axis.finish(head, hours, {.time_unit = "hour"});
+  EXPECT_EQ(hours[0].times, (std::vector<double>{12, 18}));
+  EXPECT_EQ(hours[1].times, (std::vector<double>{0}));
+  EXPECT_THROW(axis.finish(head, hours, {.time_unit = "fortnight"}), std::invalid_argument);
+}
+
+TEST(Dates, AndNumbersDoNotMix) {
+  TimeAxis numbers, dates;
+  numbers.read("1.5", {"f", 2, 1});
+  EXPECT_EQ(refusal([&] {
+              numbers.read("2020-01-01", {"f", 3, 4});
+            }),
+            "f:3:4: found the date '2020-01-01', expected a number as before");
+  dates.read("2020-01-01", {"f", 2, 1});
+  EXPECT_EQ(refusal([&] {
+              dates.read("7", {"f", 3, 4});
+            }),
+            "f:3:4: found the number '7', expected a date as before");
+  EXPECT_EQ(refusal([&] {
+              dates.read("soon", {"f", 3, 4});
+            }),
+            "f:3:4: found 'soon', expected a time: a number or a date like 2020-02-29T12:30:00Z");
+  EXPECT_EQ(refusal([&] { dates.join(numbers, "g"); }),
+            "g: times are numbers, in the other files they are dates");
+}
+
+}  // namespace
+}  // namespace fastweights

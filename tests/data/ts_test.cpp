@@ -1,0 +1,131 @@
+#include "data/data_support.h"
+#include "data/parsers.h"
+#include "data/readers.h"
+
+namespace fastweights {
+namespace {
+
+const std::string kHead =
+    "@problemName P\n@timeStamps false\n@univariate false\n@dimensions 2\n@classLabel true b a\n";
+
+DataSet parsed(const std::string& text) { return finished(parse_ts(text, "f"), {}); }
+std::string said(const std::string& text) {
+  return refusal([&] { parsed(text); });
+}
+
+TEST(TsReader, RaggedSeriesWithMissingValuesAreReadAsTheyAre) {
+  const DataSet data =
+      parsed("\xEF\xBB\xBF# caf\xE9\r\n" + kHead + "@data\r\n1,2,3:4,?,6:a\r\n\n7:NaN:b\r\n8,9:?:?\n");
+  EXPECT_EQ(data.offsets, (std::vector<int64_t>{0, 3, 4, 6}));
+  EXPECT_EQ(data.head.classes, (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(data.labels, (std::vector<int64_t>{1, 0, -1}));
+  EXPECT_EQ(data.head.channels, (std::vector<std::string>{"channel 1", "channel 2"}));
+  EXPECT_EQ(data.head.time_unit, "step");
+  expect_equal(data.times, {0, 1, 2, 0, 0, 1}, "time");
+  expect_equal(data.values, {1, 4, 2, kMissing, 3, 6, 7, kMissing, 8, kMissing, 9, kMissing}, "value");
+}
+
+TEST(TsReader, DimensionsWithOtherTimesAreMerged) {
+  const DataSet data = parsed(
+      "@timestamps true\n@dimensions 3\n@classLabel false\n@data\n"
+      "(0,1),(2.5,2): (1,3) , (2.5,?) ,(4,5):?\n");
+  expect_equal(data.times, {0, 1, 2.5, 4}, "time");
+  expect_equal(data.values,
+               {1, kMissing, kMissing, kMissing, 3, kMissing, 2, kMissing, kMissing, kMissing, 5, kMissing},
+               "value");
+  EXPECT_TRUE(data.labels.empty());
+}
+
+TEST(TsReader, TimestampsMayBeDates) {
+  const DataSet data = parsed(
+      "@timestamps true\n@univariate true\n@classLabel true x\n@data\n"
+      "(2017-07-03 01:00:00,10),(2017-07-03 01:30:00,20):x\n(2017-07-03T03:00:00+02:00,5):x\n");
+  expect_equal(data.times, {0, 1800, 0}, "time");
+  EXPECT_EQ(data.head.time_zero, "2017-07-03T01:00:00Z");
+  EXPECT_EQ(data.head.time_unit, "second");
+}
+
+TEST(TsReader, TargetsAreNumbersToPredict) {
+  const DataSet data = parsed("@univariate true\n@targetlabel true\n@data\n1,2:0.5\n3,4:?\n");
+  EXPECT_EQ(data.head.targets, (std::vector<std::string>{"target"}));
+  expect_equal(data.targets, {0.5, kMissing}, "target");
+  EXPECT_TRUE(data.labels.empty());
+}
+
+TEST(TsReader, CommentsMayNameChannels) {
+  EXPECT_EQ(parsed("# channel 2: heart rate\n# channel 9: none\n" + kHead + "@data\n1:2:a\n").head.channels,
+            (std::vector<std::string>{"channel 1", "heart rate"}));
+}
+
+TEST(TsReader, FoldersJoinTheirParts) {
+  const TestFolder folder;
+  folder.file("Set/Set_TRAIN.ts", kHead + "@data\n1:2:a\n3:4:b\n");
+  folder.file("Set/Set_TEST.ts", "@dimensions 2\n@classLabel true a b\n@data\n5:6:a\n");
+  for (const char* path : {"Set", "Set/"}) {
+    const DataSet data = read_ts(folder.path(path), {});
+    EXPECT_EQ(data.ids, (std::vector<std::string>{"train-1", "train-2", "test-1"}));
+    EXPECT_EQ(data.parts, (std::vector<Part>{Part::Train, Part::Train, Part::Test}));
+    EXPECT_EQ(data.labels, (std::vector<int64_t>{1, 0, 1}));
+    EXPECT_EQ(data.head.name, "Set");
+  }
+  const DataSet test = read_ts(folder.path("Set/Set_TEST.ts"), {});
+  EXPECT_EQ(test.parts, (std::vector<Part>{Part::Test}));
+  EXPECT_EQ(test.head.name, "Set");
+  std::remove(folder.path("Set/Set_TRAIN.ts").c_str());
+  EXPECT_EQ(read_ts(folder.path("Set"), {}).ids, (std::vector<std::string>{"test-1"}));
+  std::remove(folder.path("Set/Set_TEST.ts").c_str());
+  EXPECT_EQ(
+      refusal([&] { read_ts(folder.path("Set"), {}); }),
+      folder.path("Set") + ": found neither Set_TRAIN.ts nor Set_TEST.ts, expected at least one of them");
+}
+
+TEST(TsReader, PartsThatDifferAreRefused) {
+  const TestFolder folder;
+  folder.file("S/S_TRAIN.ts", kHead + "@data\n1:2:a\n");
+  folder.file("S/S_TEST.ts", "@dimensions 2\n@classLabel true a b c\n@data\n5:6:c\n");
+  EXPECT_EQ(refusal([&] { read_ts(folder.path("S"), {}); }),
+            folder.path("S/S_TEST.ts") + ": found 3 classes, expected the 2 of the other part");
+}
+
+TEST(TsReader, HeadersSayWhatIsWrong) {
+  EXPECT_EQ(said(""), "f:1:1: found the end of the file, expected @data");
+  EXPECT_EQ(said("@univariate true\n"), "f:1:1: found the end of the file, expected @data");
+  EXPECT_EQ(said("hello\n"), "f:1:1: found 'hello', expected a line that begins with @ or #, or @data");
+  EXPECT_EQ(said("@timestamps maybe\n"), "f:1:13: found 'maybe', expected true or false");
+  EXPECT_EQ(said(" @missing\n"), "f:1:2: found nothing behind '@missing', expected true or false");
+  EXPECT_EQ(said("@dimensions 0\n"), "f:1:13: found '0', expected a whole number from 1");
+  EXPECT_EQ(said("@seriesLength 1.5\n"), "f:1:15: found '1.5', expected a whole number from 1");
+  EXPECT_EQ(said("@classLabel true a b a\n"), "f:1:22: found the class 'a' twice, expected each once");
+  EXPECT_EQ(said(kHead + "@data\n"), "f:6:1: found no case behind @data");
+}
+
+TEST(TsReader, CasesSayWhatIsWrong) {
+  EXPECT_EQ(said(kHead + "@data\n1,2:3,x:a\n"), "f:7:7: found 'x', expected a number, ? or NaN");
+  EXPECT_EQ(said(kHead + "@data\n1,inf:3,4:a\n"), "f:7:3: found 'inf', expected a number, ? or NaN");
+  EXPECT_EQ(said(kHead + "@data\n1,2:a\n"), "f:7:1: found 1 dimensions and a label, expected 2");
+  EXPECT_EQ(said(kHead + "@data\n1,2:3:a\n"),
+            "f:7:1: found 1 values in dimension 2, expected 2 as in the longest one");
+  EXPECT_EQ(said(kHead + "@data\n1,2:3,4:\n"),
+            "f:7:9: found nothing, expected a label, or ? for an unknown one");
+  EXPECT_EQ(said(kHead + "@data\n1,2:3,4:aa\n"), "f:7: there is no class 'aa'; the nearest is 'a'");
+  EXPECT_EQ(said(kHead + "@equalLength true\n@seriesLength 3\n@data\n1,2:3,4:a\n"),
+            "f:9:1: found 2 values, expected 3, which @seriesLength says");
+  EXPECT_EQ(said("@classLabel true a\n@data\na\n"),
+            "f:3:1: found 0 dimensions and a label, expected at least 1");
+  EXPECT_EQ(said("@targetlabel true\n@data\n1:a\n"), "f:3:3: found 'a', expected a number");
+}
+
+TEST(TsReader, TimestampsSayWhatIsWrong) {
+  const std::string head = "@timestamps true\n@univariate true\n@classLabel true x\n@data\n";
+  EXPECT_EQ(said(head + "(0,1),(1,2:x\n"), "f:5:1: found 0 dimensions and a label, expected 1");
+  EXPECT_EQ(said(head + "(0,1),1:x\n"), "f:5:7: found '1', expected (time,value)");
+  EXPECT_EQ(said(head + "(0 1):x\n"), "f:5:1: found '(0 1)', expected (time,value)");
+  EXPECT_EQ(said(head + "(0,1)(1,2):x\n"), "f:5:6: found '(1,2)', expected a comma");
+  EXPECT_EQ(said(head + "(1,1),(1,2):x\n"), "f:5:8: found the time '1', expected a later one than before");
+  EXPECT_EQ(said(head + "(0,1),(2020-01-01,2):x\n"),
+            "f:5:8: found the date '2020-01-01', expected a number as before");
+  EXPECT_EQ(said(head + "?:x\n"), "f:5: a series needs at least one row");
+}
+
+}  // namespace
+}  // namespace fastweights
