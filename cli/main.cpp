@@ -38,6 +38,8 @@ int run(int argc, char** argv) {
   program.parse_complete_callback([&session] { set_threads(session.threads); });
 
   add_train(program, session);
+  add_evaluate(program, session);
+  add_predict(program, session);
   add_info(program, session);
   add_selftest(program, session);
   add_gradcheck(program, session);

@@ -28,7 +28,11 @@ Style style_for_stdout() { return isatty(STDOUT_FILENO) ? Style::Bar : Style::Li
 
 std::string duration(double seconds) {
   const auto whole = static_cast<long long>(seconds + 0.5);
-  if (seconds < 10) return message(std::round(seconds * 10) / 10, " s");
+  if (seconds < 10) {
+    char text[16];
+    std::snprintf(text, sizeof text, seconds < 1 ? "%.2f s" : "%.1f s", seconds);
+    return text;
+  }
   if (whole < 60) return message(whole, " s");
   if (whole < 3600) return message(whole / 60, " min ", whole % 60, " s");
   return message(whole / 3600, " h ", whole % 3600 / 60, " min");

@@ -61,10 +61,10 @@ Json curves(const std::string& folder, int64_t best) {
     for (const auto& [name, value] : epoch.at("validation").items()) {
       if (name == "log_loss" || name == "mse") add(validation_loss, value);
       if (name == "log_loss" || name == "mse" || name == "mae") continue;
-      const auto known =
-          std::find_if(metrics.begin(), metrics.end(), [&](const auto& m) { return m.first == name; });
-      if (known == metrics.end()) metrics.emplace_back(name, Line{});
-      add(known == metrics.end() ? metrics.back().second : known->second, value);
+      auto known = std::find_if(metrics.begin(), metrics.end(),
+                                [key = name](const auto& m) { return m.first == key; });
+      if (known == metrics.end()) known = metrics.emplace(metrics.end(), name, Line{});
+      add(known->second, value);
     }
   }
   Json out = Json::array();
