@@ -260,34 +260,42 @@ Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t
   return json;
 }
 
+// a list of pairs, which the JSON library would take for an object
+Json pairs(const std::vector<std::pair<std::string, std::string>>& list) {
+  Json out = Json::array();
+  for (const auto& [name, value] : list) out.push_back(Json::array({name, value}));
+  return out;
+}
+
 Json model_json(const TrainedModel& trained) {
   const ModelConfig& c = trained.model.config();
   Json parameters = Json::array();
   for (const auto& [name, tensor] : trained.model.parameters())
-    parameters.push_back({name, message(tensor.sizes()), tensor.numel()});
-  return {{"summary",
-           {{"rule", c.rule},
-            {"drive", name_of(c.drive)},
-            {"control", name_of(c.control.kind)},
-            {"method", c.solver.method},
-            {"hidden size", message(c.hidden_size)},
-            {"heads", message(c.heads)},
-            {"layers", message(c.layers)},
-            {"parameters", message(trained.model.parameter_count())}}},
+    parameters.push_back(Json::array({name, message(tensor.sizes()), tensor.numel()}));
+  return {{"summary", pairs({{"rule", c.rule},
+                             {"drive", name_of(c.drive)},
+                             {"control", name_of(c.control.kind)},
+                             {"method", c.solver.method},
+                             {"hidden size", message(c.hidden_size)},
+                             {"heads", message(c.heads)},
+                             {"layers", message(c.layers)},
+                             {"parameters", message(trained.model.parameter_count())}})},
           {"parameters", parameters},
           {"config", to_json(c)}};
 }
 
 Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {
-  const Json environment = Json::array();
-  return {{"Data", data.head.name + " (" + data.head.origin + ")"},
-          {"Series", message(parts.train.size(), " train, ", parts.validation.size(), " validation, ",
-                             parts.test.size(), " test; split ", name_of(parts.rule))},
-          {"Channels", message(data.channels(), " (", config.model.channels, " with time and counts)")},
-          {"Task", name_of(config.task.kind)},
-          {"Model", config.model.rule + ", " + name_of(config.model.drive)},
-          {"Training", message(config.training.learning_rate, " learning rate, ",
-                               name_of(config.training.schedule), " schedule, seed ", config.training.seed)}};
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%g", config.training.learning_rate);
+  return pairs(
+      {{"Data", data.head.name + " (" + data.head.origin + ")"},
+       {"Series", message(parts.train.size(), " train, ", parts.validation.size(), " validation, ",
+                          parts.test.size(), " test; split ", name_of(parts.rule))},
+       {"Channels", message(data.channels(), " in the data, ", config.model.channels, " for the model")},
+       {"Task", name_of(config.task.kind)},
+       {"Model", config.model.rule + ", drive " + name_of(config.model.drive)},
+       {"Training", message("learning rate ", rate, ", ", name_of(config.training.schedule),
+                            " schedule, seed ", config.training.seed)}});
 }
 
 std::string iso_now() {
@@ -338,10 +346,10 @@ void write_report(const std::string& folder, const DataSet& data) {
   json["model"] = model_json(trained);
   json["fast_weights"] = fast_weights(trained, shown, 0);
   if (!data.head.skipped.empty())
-    json["warnings"] = {message(data.head.skipped.size(), " files were left out")};
+    json["warnings"] = Json::array({message(data.head.skipped.size(), " files were left out")});
   json["commands"] = {
       message("fastweights evaluate ", folder, " ", config.data.path),
-      message("fastweights predict ", folder, " ", config.data.path, " --out predictions.csv")};
+      message("fastweights predict ", folder, " ", config.data.path, " --out predictions.csv")});
   const std::string text = json.dump();
   replace_file(folder + "/report.json", text);
   replace_file(folder + "/report.html", report_page(text));
