@@ -227,9 +227,10 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
     if (!scanner.take(','))
       refuse(scanner.place(), "found ", in_quotes(scanner.rest()), ", expected a comma and the class");
     const Place place = scanner.place();
-    series.label = scanner.token(",").text;
-    if (series.label.empty()) refuse(place, "found nothing, expected the class, or ? for an unknown one");
-    if (series.label == "?") series.label.clear();
+    const Token token = scanner.token(",");
+    const std::string_view label = token.text;
+    if (label.empty()) refuse(place, "found nothing, expected the class, or ? for an unknown one");
+    if (label != "?") series.label = label;
   }
   if (!scanner.done())
     refuse(scanner.place(), "found ", in_quotes(scanner.rest()), ", expected the end of the line");

@@ -39,7 +39,8 @@ TEST(CsvReader, ALabelThatVariesInsideASeriesIsOnePerStep) {
 }
 
 TEST(CsvReader, ALabelMayBeMissingOrAbsent) {
-  EXPECT_EQ(parsed("id,time,x,label\na,0,1,\na,1,1,u\nb,0,1,\n").labels, (std::vector<int64_t>{0, -1}));
+  EXPECT_EQ(parsed("id,time,x,label\na,0,1,\na,1,1,u\na,2,1,\nb,0,1,\n").labels,
+            (std::vector<int64_t>{0, -1}));
   EXPECT_TRUE(parsed("id,time,x\na,0,1\n").labels.empty());
 }
 
