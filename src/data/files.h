@@ -39,9 +39,9 @@ FolderSeries read_files(const std::vector<std::string>& files, const ReadOptions
                         const std::function<FileSeries(const std::string&)>& read);
 
 /// Cuts lines off a text, without their ends; empty lines at the end of a file are none.
-class Lines {
+class FileLines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {}
+  explicit FileLines(std::string_view text) : rest_(text) {}
   bool next();
   std::string_view line() const { return line_; }
   int64_t number() const { return number_; }
@@ -55,17 +55,17 @@ class Lines {
 std::vector<std::string_view> fields(std::string_view line, char separator);
 
 /// Where a field stands, for messages.
-struct Place {
+struct FieldPlace {
   const std::string& file;
   int64_t line;
   std::string_view column;
 };
 
 /// Throws a std::runtime_error: "<file>: line 3, column 'HR': found 'x', expected a number".
-[[noreturn]] void refuse_field(const Place& place, std::string_view found, std::string_view expected);
+[[noreturn]] void refuse_field(const FieldPlace& place, std::string_view found, std::string_view expected);
 
 /// A finite number, or NaN for "NaN".
-double number_or_nan(std::string_view text, const Place& place);
-double number(std::string_view text, const Place& place);
+double number_or_nan(std::string_view text, const FieldPlace& place);
+double field_number(std::string_view text, const FieldPlace& place);
 
 }  // namespace fastweights

@@ -34,7 +34,7 @@ std::vector<std::string> names(size_t first, size_t count) {
   return {kNames.begin() + first, kNames.begin() + first + count};
 }
 
-void check_header(const std::string& file, Lines& lines) {
+void check_header(const std::string& file, FileLines& lines) {
   if (!lines.next()) throw std::runtime_error(file + ": is empty");
   const auto columns = fields(lines.line(), '|');
   for (size_t i = 0; i < std::min(columns.size(), kColumns); ++i) {
@@ -47,7 +47,7 @@ void check_header(const std::string& file, Lines& lines) {
 }
 
 // one line of a file into its numbers: [kColumns]
-std::array<double, kColumns> row(const std::string& file, const Lines& lines) {
+std::array<double, kColumns> row(const std::string& file, const FileLines& lines) {
   std::array<double, kColumns> numbers = {};
   std::string_view rest = lines.line();
   for (size_t i = 0; i < kColumns; ++i) {
@@ -55,14 +55,14 @@ std::array<double, kColumns> row(const std::string& file, const Lines& lines) {
     if ((end == std::string_view::npos) != (i + 1 == kColumns))
       throw std::runtime_error(message(file, ": line ", lines.number(), " has ",
                                        fields(lines.line(), '|').size(), " columns, expected ", kColumns));
-    const Place place = {.file = file, .line = lines.number(), .column = kNames[i]};
+    const FieldPlace place = {.file = file, .line = lines.number(), .column = kNames[i]};
     numbers[i] = number_or_nan(rest.substr(0, end), place);
     rest.remove_prefix(std::min(rest.size(), end == std::string_view::npos ? end : end + 1));
   }
   return numbers;
 }
 
-void check_hour_and_label(const Place& place, double hour, double before, double label) {
+void check_hour_and_label(const FieldPlace& place, double hour, double before, double label) {
   if (!(hour >= 1 && hour == std::floor(hour)))
     refuse_field({place.file, place.line, "ICULOS"}, message(hour), "a whole number of hours from 1 on");
   if (hour <= before)
@@ -75,7 +75,7 @@ void check_hour_and_label(const Place& place, double hour, double before, double
 // hours that the file leaves out become rows without observations, so that row = hour
 FileSeries read_patient(const std::string& file) {
   const std::string text = file_bytes(file);
-  Lines lines(text);
+  FileLines lines(text);
   check_header(file, lines);
   FileSeries found;
   Series& series = found.series;

@@ -47,7 +47,7 @@ std::map<std::string, Part> parts_of(const std::string& folder) {
     const std::string list = folder + "/" + name;
     if (!fs::exists(list)) continue;
     const std::string text = file_bytes(list);
-    for (Lines lines(text); lines.next();) parts[std::string(lines.line())] = part;
+    for (FileLines lines(text); lines.next();) parts[std::string(lines.line())] = part;
   }
   return parts;
 }
