@@ -144,6 +144,20 @@ TEST(Generators, TheSameNumbersComeEveryTime) {
   EXPECT_TRUE(std::equal(first.values.begin(), first.values.end(), more.values.begin()));
 }
 
+// written down once: another compiler, processor or library must not change a bit
+TEST(Generators, TheSameNumbersComeOnEveryMachine) {
+  const DataSet spirals = make_data("spirals:samples=3,missing=0");
+  EXPECT_EQ(spirals.values.front(), -0x1.1a44938418c04p+0);
+  EXPECT_EQ(spirals.values.back(), -0x1.44cb10fb73322p+0);
+  EXPECT_EQ(spirals.times.back(), 0x1.8e95d1b1c6fbdp+3);
+  const DataSet recall = make_data("long-recall:samples=2");
+  EXPECT_EQ(recall.values.front(), 0x1.cf496490037bcp-1);
+  EXPECT_EQ(recall.values.back(), -0x1.d9310acb3d5ecp-6);
+  const DataSet worms = make_data("synthetic-eigenworms:length=200");
+  EXPECT_EQ(worms.values.front(), 0x1.80a79af517c08p+1);
+  EXPECT_EQ(worms.values.back(), 0x1.db17e858d7e46p-1);
+}
+
 TEST(Generators, MistakesAreNamed) {
   EXPECT_EQ(error_message([] { make_data("spiral"); }),
             "there is no built-in set 'spiral'; the nearest is 'spirals'");
