@@ -134,6 +134,14 @@ TEST_F(Cache, ChangesInAFolderAreSeen) {
   EXPECT_EQ(reads_, 6) << "a file less";
 }
 
+TEST_F(Cache, AFolderIsTheSameHoweverItIsWritten) {
+  folder_.write("set/a/1.psv", "x");
+  read(folder_.path("set"));
+  read(folder_.path("set/"));
+  read(folder_.path("set/../set"));
+  EXPECT_EQ(reads_, 1);
+}
+
 TEST_F(Cache, EverySettingThatChangesTheResultCounts) {
   const std::string file = folder_.write("data.csv", "a,b\n");
   read(file);
