@@ -137,7 +137,10 @@ add_library(fastweights
   src/train/trainer.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
 # random numbers are the same on machines that would fuse multiply-adds by themselves
-set_source_files_properties(src/base/random.cpp src/data/generators.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(src/base/random.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+# nor complex products, which g++ 12 fuses in vectors whatever it is told
+set_source_files_properties(src/data/generators.cpp PROPERTIES
+  COMPILE_OPTIONS "-ffp-contract=off;-fno-tree-slp-vectorize")
 add_library(fastweights::fastweights ALIAS fastweights)
 target_include_directories(fastweights
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>

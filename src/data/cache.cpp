@@ -139,7 +139,7 @@ std::string contents_key(const std::string& path) {
   Sha256 sum;
   for (const std::string& file : files_below(path, "")) {
     const fs::directory_entry entry(file);
-    sum.add(message(file.substr(path.size()), "\n", entry.file_size(), "\n",
+    sum.add(message(fs::path(file).lexically_relative(path).string(), "\n", entry.file_size(), "\n",
                     entry.last_write_time().time_since_epoch().count(), "\n"));
   }
   return sum.digest();
@@ -148,7 +148,9 @@ std::string contents_key(const std::string& path) {
 }  // namespace
 
 std::string cache_file(const std::string& path, const ReadOptions& options, const std::string& cache_dir) {
-  const std::string whole = fs::weakly_canonical(path).string();
+  // the same folder with and without a slash at its end
+  const fs::path absolute = fs::weakly_canonical(path);
+  const std::string whole = (absolute.has_filename() ? absolute : absolute.parent_path()).string();
   const std::string sum = sha256(settings_text(options) + whole);
   return (fs::path(cache_dir) / (file_name(whole) + "-" + sum.substr(0, 16) + ".safetensors")).string();
 }

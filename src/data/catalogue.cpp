@@ -12,7 +12,7 @@ KnownSet uea(const std::string& name, const std::string& sentence) {
   const std::string site = "https://www.timeseriesclassification.com/";
   return {.name = name,
           .sentence = sentence,
-          .license = "none stated by the archive; see the page for the source",
+          .license = "not known; see the page",
           .page = site + "description.php?Dataset=" + name,
           .files = {{.address = site + "aeon-toolkit/" + name + ".zip"}}};
 }
@@ -37,7 +37,7 @@ std::vector<KnownSet> physionet() {
            .files = {{.address = newer + "training_setA.zip"}, {.address = newer + "training_setB.zip"}}}};
 }
 
-// sizes and checksums as torchaudio and TensorFlow Datasets publish them
+// checksums as in torchaudio's sources; sizes as others report them, who downloaded the files
 std::vector<KnownSet> speech() {
   const std::string folder = "https://storage.googleapis.com/download.tensorflow.org/data/";
   const KnownSet common = {.license = "Creative Commons Attribution 4.0",

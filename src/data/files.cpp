@@ -152,17 +152,17 @@ std::vector<std::string_view> fields(std::string_view line, char separator) {
   return found;
 }
 
-void refuse_field(const Place& place, std::string_view found, std::string_view expected) {
+void refuse_field(const FieldPlace& place, std::string_view found, std::string_view expected) {
   throw std::runtime_error(message(place.file, ": line ", place.line, ", column '", place.column,
                                    "': found '", found.substr(0, 40), "', expected ", expected));
 }
 
-double number_or_nan(std::string_view text, const Place& place) {
+double number_or_nan(std::string_view text, const FieldPlace& place) {
   if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  return number(text, place);
+  return field_number(text, place);
 }
 
-double number(std::string_view text, const Place& place) {
+double field_number(std::string_view text, const FieldPlace& place) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))

@@ -55,17 +55,17 @@ class FileLines {
 std::vector<std::string_view> fields(std::string_view line, char separator);
 
 /// Where a field stands, for messages.
-struct Place {
+struct FieldPlace {
   const std::string& file;
   int64_t line;
   std::string_view column;
 };
 
 /// Throws a std::runtime_error: "<file>: line 3, column 'HR': found 'x', expected a number".
-[[noreturn]] void refuse_field(const Place& place, std::string_view found, std::string_view expected);
+[[noreturn]] void refuse_field(const FieldPlace& place, std::string_view found, std::string_view expected);
 
 /// A finite number, or NaN for "NaN".
-double number_or_nan(std::string_view text, const Place& place);
-double number(std::string_view text, const Place& place);
+double number_or_nan(std::string_view text, const FieldPlace& place);
+double field_number(std::string_view text, const FieldPlace& place);
 
 }  // namespace fastweights

@@ -33,7 +33,7 @@ size_t position(const std::array<const char*, N>& names, std::string_view name) 
 }
 
 // hh:mm in hours
-double hours(std::string_view text, const Place& place) {
+double hours(std::string_view text, const FieldPlace& place) {
   int hour = 0, minute = 0;
   const char* end = text.data() + text.size();
   const auto [colon, error] = std::from_chars(text.data(), end, hour);
@@ -47,7 +47,7 @@ double hours(std::string_view text, const Place& place) {
 }
 
 // column of a parameter among the channels
-size_t channel(std::string_view name, const Place& place) {
+size_t channel(std::string_view name, const FieldPlace& place) {
   const size_t found = position(kChannelNames, name);
   if (found == kChannels) {
     const std::string close = nearest(std::string(name), {kChannelNames.begin(), kChannelNames.end()});
@@ -61,9 +61,9 @@ void add_line(Series& series, const std::string& file, const FileLines& lines) {
   if (parts.size() != 3)
     throw std::runtime_error(
         message(file, ": line ", lines.number(), " has ", parts.size(), " columns, expected 3"));
-  const auto place = [&](std::string_view column) { return Place{file, lines.number(), column}; };
+  const auto place = [&](std::string_view column) { return FieldPlace{file, lines.number(), column}; };
   const double time = hours(parts[0], place("Time"));
-  double value = number(parts[2], place("Value"));
+  double value = field_number(parts[2], place("Value"));
   if (parts[1] == "RecordID") return;
   if (value == -1) value = kNaN;
   const size_t feature = position(kStaticNames, parts[1]);

@@ -55,14 +55,14 @@ std::array<double, kColumns> row(const std::string& file, const FileLines& lines
     if ((end == std::string_view::npos) != (i + 1 == kColumns))
       throw std::runtime_error(message(file, ": line ", lines.number(), " has ",
                                        fields(lines.line(), '|').size(), " columns, expected ", kColumns));
-    const Place place = {.file = file, .line = lines.number(), .column = kNames[i]};
+    const FieldPlace place = {.file = file, .line = lines.number(), .column = kNames[i]};
     numbers[i] = number_or_nan(rest.substr(0, end), place);
     rest.remove_prefix(std::min(rest.size(), end == std::string_view::npos ? end : end + 1));
   }
   return numbers;
 }
 
-void check_hour_and_label(const Place& place, double hour, double before, double label) {
+void check_hour_and_label(const FieldPlace& place, double hour, double before, double label) {
   if (!(hour >= 1 && hour == std::floor(hour)))
     refuse_field({place.file, place.line, "ICULOS"}, message(hour), "a whole number of hours from 1 on");
   if (hour <= before)

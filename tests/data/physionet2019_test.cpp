@@ -1,0 +1,175 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "data/readers.h"
+#include "data/scratch_folder.h"
+#include "support/support.h"
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+using testing::ScratchFolder;
+
+const std::string kHeader =
+    "HR|O2Sat|Temp|SBP|MAP|DBP|Resp|EtCO2|BaseExcess|HCO3|FiO2|pH|PaCO2|SaO2|AST|BUN|Alkalinephos|Calcium|"
+    "Chloride|Creatinine|Bilirubin_direct|Glucose|Lactate|Magnesium|Phosphate|Potassium|Bilirubin_total|"
+    "TroponinI|Hct|Hgb|PTT|WBC|Fibrinogen|Platelets|Age|Gender|Unit1|Unit2|HospAdmTime|ICULOS|SepsisLabel\n";
+
+// a row with one vital sign and one laboratory value
+std::string row(const std::string& heart_rate, const std::string& hour, const std::string& label,
+                const std::string& age = "83.14") {
+  std::string text = heart_rate;
+  for (int i = 0; i < 32; ++i) text += "|NaN";
+  return text + "|250|" + age + "|0|NaN|1|-0.03|" + hour + "|" + label + "\n";
+}
+
+std::string hours(int first, int last) {
+  std::string text = kHeader;
+  for (int hour = first; hour <= last; ++hour) text += row("60", std::to_string(hour), "0");
+  return text;
+}
+
+DataSet read(const ScratchFolder& folder, BadFiles bad_files = BadFiles::Stop) {
+  return read_physionet2019(folder.path(), {.bad_files = bad_files});
+}
+
+std::string error_of(const std::string& text) {
+  ScratchFolder folder;
+  folder.write("p1.psv", text);
+  const std::string error = error_message<std::runtime_error>([&] { read(folder); });
+  EXPECT_EQ(error.rfind(folder.path("p1.psv") + ": ", 0), 0u) << error;
+  return error.substr(std::min(error.size(), folder.path("p1.psv: ").size()));
+}
+
+TEST(PhysioNet2019, RowsAreHours) {
+  ScratchFolder folder;
+  folder.write("training_setA/p1.psv",
+               kHeader + row("97", "2", "0") + row("NaN", "3", "0") + row("89.5", "6", "1"));
+  const DataSet data = read(folder);
+  ASSERT_EQ(data.samples(), 1);
+  EXPECT_EQ(data.times, (std::vector<double>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(data.head.time_unit, "hour");
+  ASSERT_EQ(data.channels(), 34);
+  EXPECT_EQ(data.head.channels.front(), "HR");
+  EXPECT_EQ(data.head.channels.back(), "Platelets");
+  const std::vector<double> heart_rates = {NAN, 97, NAN, NAN, NAN, 89.5},
+                            platelets = {NAN, 250, 250, NAN, NAN, 250};
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(std::isnan(data.values[34 * i]), std::isnan(heart_rates[i])) << i;
+    EXPECT_EQ(std::isnan(data.values[34 * i + 33]), std::isnan(platelets[i])) << i;
+    EXPECT_TRUE(std::isnan(data.values[34 * i + 1]));
+  }
+  EXPECT_EQ(data.values[34], 97);
+  EXPECT_EQ(data.values[34 * 5], 89.5);
+  EXPECT_EQ(data.values[34 * 5 + 33], 250);
+  EXPECT_EQ(data.step_labels, (std::vector<int64_t>{-1, 0, 0, -1, -1, 1}));
+  EXPECT_EQ(data.labels, std::vector<int64_t>{1});
+  EXPECT_EQ(data.head.classes, (std::vector<std::string>{"0", "1"}));
+}
+
+TEST(PhysioNet2019, StaticFeaturesKeepWhatIsUnknown) {
+  ScratchFolder folder;
+  folder.write("p1.psv", hours(1, 3));
+  const DataSet data = read(folder);
+  EXPECT_EQ(data.head.statics, (std::vector<std::string>{"Age", "Gender", "Unit1", "Unit2", "HospAdmTime"}));
+  ASSERT_EQ(data.statics.size(), 5u);
+  EXPECT_EQ(data.statics[0], 83.14);
+  EXPECT_EQ(data.statics[1], 0);
+  EXPECT_TRUE(std::isnan(data.statics[2]));
+  EXPECT_EQ(data.statics[3], 1);
+  EXPECT_EQ(data.statics[4], -0.03);
+}
+
+TEST(PhysioNet2019, HoursAfterThreeDaysAreDropped) {
+  ScratchFolder folder;
+  folder.write("p1.psv", hours(1, 72) + row("60", "73", "1", "84") + row("60", "74", "1", "85"));
+  const DataSet data = read(folder);
+  EXPECT_EQ(data.rows(), 72);
+  EXPECT_EQ(data.labels, std::vector<int64_t>{0});
+  // static features are those of the first line that was too late, as in the published code
+  EXPECT_EQ(data.statics[0], 84);
+}
+
+TEST(PhysioNet2019, FilesComeInOrderAndShortStaysAreLeftOut) {
+  ScratchFolder folder;
+  for (const char* name : {"training_setB/p100001", "training_setA/p000010", "training_setA/p000002"})
+    folder.write(std::string(name) + ".psv", hours(1, 3));
+  folder.write("training_setA/p000003.psv", hours(1, 2));
+  folder.write("training_setA/p000004.psv", hours(73, 80));
+  folder.write("training_setA/index.html", "no patient");
+  const DataSet data = read(folder);
+  EXPECT_EQ(data.ids, (std::vector<std::string>{"p000002", "p000010", "p100001"}));
+  EXPECT_EQ(data.head.skipped, std::vector<std::string>{"2 files: at most 2 rows"});
+}
+
+TEST(PhysioNet2019, ManyFilesOnManyThreadsKeepTheirOrder) {
+  ScratchFolder folder;
+  for (int i = 0; i < 300; ++i) folder.write("p" + std::to_string(1000 + i) + ".psv", hours(1, 3 + i % 7));
+  int64_t last = 0;
+  const DataSet data = read_physionet2019(folder.path(), {.progress = [&](int64_t done, int64_t all) {
+                                            EXPECT_EQ(all, 300);
+                                            EXPECT_GE(done, last);
+                                            last = done;
+                                          }});
+  ASSERT_EQ(data.samples(), 300);
+  EXPECT_EQ(last, 300);
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(data.ids[static_cast<size_t>(i)], "p" + std::to_string(1000 + i));
+    EXPECT_EQ(data.length(i), 3 + i % 7);
+  }
+}
+
+TEST(PhysioNet2019, BrokenFilesStopOrAreListed) {
+  ScratchFolder folder;
+  folder.write("p1.psv", hours(1, 3));
+  folder.write("p2.psv", kHeader + row("6o", "1", "0"));
+  folder.write("p3.psv", "");
+  EXPECT_EQ(error_message<std::runtime_error>([&] { read(folder); }),
+            folder.path("p2.psv: line 2, column 'HR': found '6o', expected a number"));
+  const DataSet data = read(folder, BadFiles::Skip);
+  EXPECT_EQ(data.ids, std::vector<std::string>{"p1"});
+  EXPECT_EQ(data.head.skipped, (std::vector<std::string>{
+                                   folder.path("p2.psv: line 2, column 'HR': found '6o', expected a number"),
+                                   folder.path("p3.psv: is empty")}));
+}
+
+TEST(PhysioNet2019, EveryMistakeIsNamed) {
+  EXPECT_EQ(error_of("HR|O2Sat|Tmp\n"), "line 1: column 3 is 'Tmp', expected 'Temp'");
+  EXPECT_EQ(error_of("HR|O2Sat\n"), "line 1 has 2 columns, expected 41");
+  EXPECT_EQ(error_of(kHeader + "60|NaN\n"), "line 2 has 2 columns, expected 41");
+  EXPECT_EQ(error_of(kHeader + row("60", "1", "0|7")), "line 2 has 42 columns, expected 41");
+  EXPECT_EQ(error_of(kHeader + row("inf", "1", "0")), "line 2, column 'HR': found 'inf', expected a number");
+  EXPECT_EQ(error_of(kHeader + row("", "1", "0")), "line 2, column 'HR': found '', expected a number");
+  EXPECT_EQ(error_of(kHeader + row("60", "0", "0")),
+            "line 2, column 'ICULOS': found '0', expected a whole number of hours from 1 on");
+  EXPECT_EQ(error_of(kHeader + row("60", "NaN", "0")),
+            "line 2, column 'ICULOS': found 'nan', expected a whole number of hours from 1 on");
+  EXPECT_EQ(error_of(kHeader + row("60", "4", "0") + row("60", "4", "0")),
+            "line 3, column 'ICULOS': found '4', expected hours that rise, after 4");
+  EXPECT_EQ(error_of(kHeader + row("60", "1", "2")),
+            "line 2, column 'SepsisLabel': found '2', expected 0 or 1");
+}
+
+TEST(PhysioNet2019, AFolderWithoutPatientsIsAnError) {
+  ScratchFolder folder;
+  EXPECT_EQ(error_message<std::runtime_error>([&] { read(folder); }),
+            folder.path() +
+                ": no .psv files below it; the challenge of 2019 unpacks to training_setA and "
+                "training_setB with one for each patient");
+  EXPECT_EQ(error_message<std::runtime_error>([&] { read_physionet2019(folder.path("none"), {}); }),
+            folder.path("none: there is no such folder"));
+}
+
+TEST(PhysioNet2019, LinesMayEndAsOnWindows) {
+  ScratchFolder folder;
+  std::string text;
+  for (const char c : hours(1, 3)) text += c == '\n' ? "\r\n" : std::string(1, c);
+  folder.write("p1.psv", text + "\r\n");
+  EXPECT_EQ(read(folder).rows(), 3);
+}
+
+}  // namespace
+}  // namespace fastweights
