@@ -34,5 +34,8 @@ void add_gradcheck(CLI::App& program, Session& session);
 void add_train(CLI::App& program, Session& session);
 void add_evaluate(CLI::App& program, Session& session);
 void add_predict(CLI::App& program, Session& session);
+void add_inspect(CLI::App& program, Session& session);
+void add_report(CLI::App& program, Session& session);
+void add_data(CLI::App& program, Session& session);
 
 }  // namespace fastweights::cli

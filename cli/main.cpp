@@ -40,6 +40,9 @@ int run(int argc, char** argv) {
   add_train(program, session);
   add_evaluate(program, session);
   add_predict(program, session);
+  add_inspect(program, session);
+  add_report(program, session);
+  add_data(program, session);
   add_info(program, session);
   add_selftest(program, session);
   add_gradcheck(program, session);

@@ -347,9 +347,9 @@ void write_report(const std::string& folder, const DataSet& data) {
   json["fast_weights"] = fast_weights(trained, shown, 0);
   if (!data.head.skipped.empty())
     json["warnings"] = Json::array({message(data.head.skipped.size(), " files were left out")});
-  json["commands"] = Json::array(
-      {message("fastweights evaluate ", folder, " ", config.data.path),
-       message("fastweights predict ", folder, " ", config.data.path, " --out predictions.csv")});
+  json["commands"] =
+      Json::array({message("fastweights evaluate ", folder, " ", config.data.path),
+                   message("fastweights predict ", folder, " ", config.data.path, " --out predictions.csv")});
   const std::string text = json.dump();
   replace_file(folder + "/report.json", text);
   replace_file(folder + "/report.html", report_page(text));

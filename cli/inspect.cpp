@@ -1,0 +1,116 @@
+#include <cmath>
+#include <cstdio>
+#include <memory>
+
+#include "data_options.h"
+#include "fastweights/error.h"
+
+namespace fastweights::cli {
+namespace {
+
+struct InspectCommand {
+  std::string run, sample;
+  DataOptions data;
+  int64_t times = 8;
+};
+
+void print_model(const TrainedModel& trained) {
+  const ModelConfig& c = trained.model.config();
+  std::printf("rule %s, hidden size %lld, %lld heads, %lld layers, method %s\n", c.rule.c_str(),
+              static_cast<long long>(c.hidden_size), static_cast<long long>(c.heads),
+              static_cast<long long>(c.layers), c.solver.method.c_str());
+  std::printf("%zu channels in the data, %lld for the model; %lld outputs",
+              trained.preparation.channels.size(), static_cast<long long>(c.channels),
+              static_cast<long long>(c.outputs));
+  if (trained.preparation.classes.size() == 2) std::printf("; threshold %.3f", trained.threshold);
+  std::printf("\n\n%-32s %-16s %9s %10s\n", "parameter", "shape", "size", "norm");
+  for (const auto& [name, tensor] : trained.model.parameters())
+    std::printf("%-32s %-16s %9lld %10.4g\n", name.c_str(), message(tensor.sizes()).c_str(),
+                static_cast<long long>(tensor.numel()), tensor.norm().item<double>());
+  std::printf("%-32s %-16s %9lld\n", "all", "", static_cast<long long>(trained.model.parameter_count()));
+}
+
+// how many directions W uses: (sum of squared singular values)^2 / sum of their fourth powers
+double effective_rank(const Tensor& w) {
+  const Tensor gram = at::matmul(w, w.transpose(-1, -2));
+  const double trace = gram.diagonal().sum().item<double>(), squares = gram.square().sum().item<double>();
+  return squares > 0 ? trace * trace / squares : 0;
+}
+
+int64_t sample_of(const InspectCommand& command, const DataSet& data) {
+  if (command.sample.empty()) return 0;
+  for (size_t b = 0; b < data.ids.size(); ++b) {
+    if (data.ids[b] == command.sample) return static_cast<int64_t>(b);
+  }
+  throw std::runtime_error(message("there is no series '", command.sample, "' in ", data.head.name));
+}
+
+// what W holds on its way through one series: its size, the directions it uses, and how near it is to its end
+void print_weights(const InspectCommand& command, const TrainedModel& trained) {
+  const DataSet data = read(command.data, data_config(command.data));
+  const int64_t sample = sample_of(command, data);
+  const PreparedData one = prepare(matched(subset(data, {sample}), trained.preparation), trained.preparation);
+  TaskConfig whole = trained.task;
+  whole.kind = TaskKind::Classification;
+  Batch batch = make_batch(one, trained.preparation, whole, {0}, 1);
+  const Tensor times = batch.input.series.times;
+  const double first = times[0].item<double>(), last = times[-1].item<double>();
+  const Tensor at_times = first < last ? at::linspace(first, last, command.times, at::kDouble) : times;
+  batch.input.output_times = RaggedTimes{at_times, at::tensor({int64_t{0}, at_times.size(0)}, at::kLong)};
+  const ModelOutput out = trained.model.forward(batch.input);
+  std::printf("\nW over series '%s', %lld rows\n", one.ids[0].c_str(), static_cast<long long>(times.size(0)));
+  std::printf("%12s %6s %10s %10s %16s  %s\n", "time", "layer", "norm", "rank", "like the last W", "outputs");
+  for (size_t l = 0; l < out.w.size(); ++l) {
+    const Tensor w = out.w[l].detach().to(at::kDouble);  // [T, H, V, K]
+    const Tensor end = w[-1].flatten();
+    for (int64_t t = 0; t < w.size(0); ++t) {
+      const Tensor here = w[t].flatten();
+      double rank = 0;
+      for (int64_t h = 0; h < w.size(1); ++h)
+        rank += effective_rank(w[t][h]) / static_cast<double>(w.size(1));
+      const double norms = (here.norm() * end.norm()).item<double>();
+      std::printf("%12.6g %6zu %10.4g %10.3g %16.3f ", at_times[t].item<double>(), l + 1,
+                  here.norm().item<double>(), rank,
+                  norms > 0 ? (here * end).sum().item<double>() / norms : NAN);
+      for (int64_t o = 0; o < std::min<int64_t>(out.outputs.size(1), 6); ++o)
+        std::printf(" %8.3f", out.outputs[t][o].item<double>());
+      std::printf("\n");
+    }
+  }
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& program, Session&) {
+  auto command = std::make_shared<InspectCommand>();
+  CLI::App* app =
+      program.add_subcommand("inspect", "Sizes of a trained model, and what W stores over a series");
+  app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
+  add_data_options(*app, command->data, "a set with a series to follow W over (optional)");
+  app->add_option("--series", command->sample, "id of the series; default: the first");
+  app->add_option("--times", command->times, "how often to look at W")
+      ->check(CLI::Range(2, 1000))
+      ->capture_default_str();
+  app->footer("Example:\n  fastweights inspect runs/spirals spirals");
+  app->callback([command] {
+    const TrainedModel trained = load_trained(command->run);
+    print_model(trained);
+    if (!command->data.path.empty()) print_weights(*command, trained);
+  });
+}
+
+void add_report(CLI::App& program, Session&) {
+  auto command = std::make_shared<InspectCommand>();
+  CLI::App* app = program.add_subcommand("report", "Write the page of a run anew");
+  app->add_option("run", command->run, "folder of a finished run")->required();
+  add_data_options(*app, command->data, "the run's data, if they have moved");
+  app->footer("Example:\n  fastweights report runs/spirals");
+  app->callback([command] {
+    DataConfig source = read_run_config(command->run).data;
+    if (!command->data.path.empty()) source.path = data_config(command->data).path;
+    write_report(command->run, read(command->data, source));
+    std::printf("%s/report.html\n", command->run.c_str());
+  });
+}
+
+}  // namespace fastweights::cli
