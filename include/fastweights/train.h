@@ -121,7 +121,7 @@ class Trainer {
   Tensor class_weights_;  // [K], or undefined
   int64_t epoch_ = 0, step_in_epoch_ = 0, steps_ = 0;
   double loss_sum_ = 0, seconds_ = 0;
-  double best_value_, best_loss_;
+  double best_value_;
   int64_t best_epoch_ = 0, waited_ = 0;
   double plateau_factor_ = 1;
   std::vector<Tensor> best_;  // parameters

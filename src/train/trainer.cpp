@@ -95,8 +95,7 @@ Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& 
       config_(completed(config, data_)),
       adam_(model_.parameter_tensors(), adam_options(config_, model_)),
       class_weights_(weights_of(config_, data_)),
-      best_value_(larger_is_better(config_.metric) ? -INFINITY : INFINITY),
-      best_loss_(INFINITY) {
+      best_value_(larger_is_better(config_.metric) ? -INFINITY : INFINITY) {
   check(config_);
 }
 
@@ -195,17 +194,14 @@ TrainEpoch Trainer::end_epoch() {
 }
 
 void Trainer::choose(TrainEpoch& record) {
-  const bool classes = metric(record.validation, "log_loss") == metric(record.validation, "log_loss");
   double value = metric(record.validation, config_.metric);
   // nothing to choose by but training itself
   if (std::isnan(value)) value = larger_is_better(config_.metric) ? -record.loss : record.loss;
-  // with few series many epochs are equally good, and the surest of them is taken
-  const double loss = classes ? metric(record.validation, "log_loss") : record.loss;
   const bool better = larger_is_better(config_.metric) ? value > best_value_ : value < best_value_;
-  record.best = better || (value == best_value_ && loss < best_loss_);
+  // with few series many epochs are equally good, and the one that learned longest is taken
+  record.best = better || value == best_value_;
   if (record.best) {
     best_value_ = value;
-    best_loss_ = loss;
     best_epoch_ = record.epoch;
     best_.clear();
     for (const Tensor& parameter : model_.parameter_tensors()) best_.push_back(parameter.detach().clone());
@@ -233,8 +229,7 @@ NamedTensors Trainer::state() const {
   }
   out.tensors["adam.steps"] = at::tensor(adam.steps, at::kLong);
   // bits of numbers that may be infinite
-  out.tensors["numbers"] =
-      at::tensor({loss_sum_, seconds_, best_value_, best_loss_, plateau_factor_}, at::kDouble);
+  out.tensors["numbers"] = at::tensor({loss_sum_, seconds_, best_value_, plateau_factor_}, at::kDouble);
   out.tensors["counts"] = at::tensor({epoch_, step_in_epoch_, steps_, best_epoch_, waited_}, at::kLong);
   out.metadata = {{"format", "fastweights checkpoint 1"}, {"config", to_json(model_.config())}};
   return out;
@@ -265,8 +260,7 @@ void Trainer::set_state(const NamedTensors& state) {
   const int64_t* c = counts.data_ptr<int64_t>();
   std::tie(epoch_, step_in_epoch_, steps_, best_epoch_, waited_) = std::tie(c[0], c[1], c[2], c[3], c[4]);
   const double* n = numbers.data_ptr<double>();
-  std::tie(loss_sum_, seconds_, best_value_, best_loss_, plateau_factor_) =
-      std::tie(n[0], n[1], n[2], n[3], n[4]);
+  std::tie(loss_sum_, seconds_, best_value_, plateau_factor_) = std::tie(n[0], n[1], n[2], n[3]);
 }
 
 }  // namespace fastweights
