@@ -29,8 +29,8 @@ std::string shown(double x) {
 
 bool is_number(const std::string& label) {
   char* end = nullptr;
-  std::strtod(label.c_str(), &end);
-  return !label.empty() && *end == '\0';
+  const double x = std::strtod(label.c_str(), &end);
+  return !label.empty() && *end == '\0' && std::isfinite(x);
 }
 
 std::vector<std::string> found_classes(const std::vector<Series>& series) {
@@ -60,6 +60,9 @@ void check_values(const DataHead& head, const Series& s) {
   }
   for (size_t i = 0; i < s.statics.size(); ++i) {
     if (std::isinf(s.statics[i])) refuse(s, "static feature '", head.statics[i], "' is infinite");
+  }
+  for (size_t i = 0; i < s.targets.size(); ++i) {
+    if (std::isinf(s.targets[i])) refuse(s, "target '", head.targets[i], "' is infinite");
   }
 }
 
