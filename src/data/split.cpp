@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/json_fields.h"
+#include "base/nearest.h"
 #include "base/random.h"
 #include "fastweights/error.h"
 
@@ -157,6 +158,10 @@ Split index_split(const DataSet& data, const SplitConfig& config) {
   text << in.rdbuf();
   const Json json = parse_json(text.str());
   FW_CHECK(json.is_object(), "[split] ", config.indices, " must hold an object { ... }");
+  const std::vector<std::string> known = {"train", "validation", "test"};
+  for (const auto& [key, unused] : json.items())
+    FW_CHECK(std::find(known.begin(), known.end(), key) != known.end(), "[split] ", config.indices,
+             ": there is no part '", shortened_text(key), "'; the nearest is '", nearest(key, known), "'");
   Split result;
   std::set<int64_t> taken;
   const auto read = [&](const char* key, std::vector<int64_t>& to) {
