@@ -75,6 +75,23 @@ std::vector<std::vector<int64_t>> divide(const DataSet& data, const std::vector<
   return parts;
 }
 
+// as many parts, as equal as can be, also within each stratum
+std::vector<std::vector<int64_t>> deal(const DataSet& data, const std::vector<int64_t>& samples,
+                                       SplitRule rule, int64_t count, Random& random) {
+  std::vector<Unit> units = units_of(data, samples, rule);
+  shuffle(units, random);
+  std::stable_sort(units.begin(), units.end(),
+                   [](const Unit& a, const Unit& b) { return a.label < b.label; });
+  std::vector<std::vector<int64_t>> parts(static_cast<size_t>(count));
+  for (const Unit& unit : units) {
+    // the first of the smallest: series alone go round and round
+    std::vector<int64_t>& to = *std::min_element(
+        parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    to.insert(to.end(), unit.samples.begin(), unit.samples.end());
+  }
+  return parts;
+}
+
 std::vector<int64_t> all_samples(const DataSet& data) {
   std::vector<int64_t> samples(static_cast<size_t>(data.samples()));
   for (size_t b = 0; b < samples.size(); ++b) samples[b] = static_cast<int64_t>(b);
@@ -119,8 +136,7 @@ Split fold_split(const DataSet& data, const SplitConfig& config, Random& random)
   FW_CHECK(config.folds >= 2, "[split] there must be at least 2 folds, got ", config.folds);
   FW_CHECK(config.fold >= 0 && config.fold < config.folds, "[split] fold must be in 0 .. ", config.folds - 1,
            ", got ", config.fold);
-  std::vector<double> shares(static_cast<size_t>(config.folds - 1), 1.0 / static_cast<double>(config.folds));
-  const auto parts = divide(data, all_samples(data), strata_rule(data), shares, random);
+  const auto parts = deal(data, all_samples(data), strata_rule(data), config.folds, random);
   Split result;
   std::vector<int64_t> rest;
   for (size_t p = 0; p < parts.size(); ++p) {
@@ -128,6 +144,7 @@ Split fold_split(const DataSet& data, const SplitConfig& config, Random& random)
     to.insert(to.end(), parts[p].begin(), parts[p].end());
   }
   std::sort(rest.begin(), rest.end());
+  std::sort(result.test.begin(), result.test.end());
   auto divided = divide(data, rest, strata_rule(data), {config.validation}, random);
   result.validation = divided[0];
   result.train = divided[1];
