@@ -102,6 +102,8 @@ int64_t Preparation::model_statics() const {
 
 Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
   FW_CHECK(train.samples() > 0, "[prepare] there are no series to train on");
+  FW_CHECK(train.channels() > 0, "[prepare] '", train.head.name,
+           "' has no channels: there is nothing for a model to read");
   FW_CHECK(config.clip >= 0, "[prepare] clip must not be negative, got ", config.clip);
   const DataHead& head = train.head;
   Preparation p = {.config = config,

@@ -1,0 +1,212 @@
+#include "fastweights/prepare.h"
+
+#include "data/data_support.h"
+#include "support/support.h"
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+using Texts = std::vector<std::string>;
+
+// channels x and y of one series after another
+DataSet set_of(const std::vector<std::vector<double>>& times,
+               const std::vector<std::vector<double>>& values) {
+  std::vector<Series> all;
+  for (size_t b = 0; b < times.size(); ++b) all.push_back({.times = times[b], .values = values[b]});
+  return collect({.name = "set", .channels = {"x", "y"}, .time_unit = "hour"}, all);
+}
+
+TEST(Prepare, MeanAndDeviationAreThoseOfObservedValues) {
+  const DataSet data =
+      set_of({{0, 1, 2}, {0, 1}}, {{1, kMissing, 4, 2, kMissing, 2}, {7, kMissing, kMissing, 5}});
+  const Preparation p = fit_preparation(data);
+  // 1, 4, 7 and 2, 2, 5, each with n - 1; the published code adds 1e-5
+  EXPECT_DOUBLE_EQ(p.channel_scales[0].mean, 4);
+  EXPECT_DOUBLE_EQ(p.channel_scales[0].deviation, 3 + 1e-5);
+  EXPECT_DOUBLE_EQ(p.channel_scales[1].mean, 3);
+  EXPECT_DOUBLE_EQ(p.channel_scales[1].deviation, std::sqrt(3.0) + 1e-5);
+  EXPECT_DOUBLE_EQ(p.channel_scales[0].undo(p.channel_scales[0](12.5)), 12.5);
+  EXPECT_EQ(p.channels, (Texts{"x", "y"}));
+  EXPECT_EQ(p.time_unit, "hour");
+}
+
+TEST(Prepare, AChannelNeverObservedOrConstantKeepsFiniteScales) {
+  const Preparation p = fit_preparation(set_of({{0, 1}}, {{kMissing, 5, kMissing, 5}}));
+  EXPECT_EQ(p.channel_scales[0].mean, 0);
+  EXPECT_EQ(p.channel_scales[0].deviation, 1);
+  EXPECT_EQ(p.channel_scales[1](5), 0);
+  const Preparation one = fit_preparation(set_of({{3}}, {{7, kMissing}}), {.scaling = Scaling::Robust});
+  EXPECT_EQ(one.channel_scales[0](7), 0);
+  EXPECT_EQ(one.median_gap, 1);
+}
+
+TEST(Prepare, WildValuesDoNotMoveRobustScales) {
+  std::vector<double> times, values;
+  for (int i = 0; i < 41; ++i) {
+    times.push_back(i);
+    values.insert(values.end(), {static_cast<double>(i % 21), 3});
+  }
+  const Preparation calm = fit_preparation(set_of({times}, {values}), {.scaling = Scaling::Robust});
+  EXPECT_EQ(calm.channel_scales[0].mean, 10);
+  EXPECT_DOUBLE_EQ(calm.channel_scales[0].deviation, 10 / 1.349);
+  // two of the largest grow beyond all bounds
+  values[40] = 1e12;
+  values[38] = 1e15;
+  const Preparation wild = fit_preparation(set_of({times}, {values}), {.scaling = Scaling::Robust});
+  EXPECT_EQ(wild.channel_scales[0].mean, 10);
+  EXPECT_DOUBLE_EQ(wild.channel_scales[0].deviation, 10 / 1.349);
+  EXPECT_GT(fit_preparation(set_of({times}, {values})).channel_scales[0].deviation, 1e12);
+}
+
+TEST(Prepare, RobustScalesOfMostlyOneValueAreThoseOfTheOthers) {
+  std::vector<double> times, values;
+  for (int i = 0; i < 9; ++i) {
+    times.push_back(i);
+    values.insert(values.end(), {i == 8 ? 9.0 : 0.0, 0});
+  }
+  const Preparation p = fit_preparation(set_of({times}, {values}), {.scaling = Scaling::Robust});
+  EXPECT_EQ(p.channel_scales[0].mean, 0);
+  EXPECT_DOUBLE_EQ(p.channel_scales[0].deviation, 3 + 1e-5);
+}
+
+TEST(Prepare, WithoutScalingValuesStayAsTheyAre) {
+  const Preparation p = fit_preparation(set_of({{0, 1}}, {{3, 5, 9, 7}}), {.scaling = Scaling::None});
+  EXPECT_EQ(p.channel_scales[0](3), 3);
+}
+
+TEST(Prepare, TheMedianGapIsThatInsideSeries) {
+  // gaps 1, 1, 4, 500, 3: none between series
+  const DataSet data = set_of({{0, 1, 2, 6}, {-10, 490}, {5}, {100, 103}},
+                              {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0}, {0, 0, 0, 0}});
+  const Preparation p = fit_preparation(data);
+  EXPECT_EQ(p.median_gap, 3);
+  // (6 + 500 + 0 + 3) / 4 / 3 gaps are less than 100
+  EXPECT_EQ(p.length_scale, 1);
+}
+
+TEST(Prepare, LongSeriesHaveALengthScale) {
+  std::vector<double> times;
+  for (int i = 0; i < 1001; ++i) times.push_back(0.5 * i);
+  const Preparation p = fit_preparation(set_of({times}, {std::vector<double>(2002, 0.0)}));
+  EXPECT_EQ(p.median_gap, 0.5);
+  EXPECT_DOUBLE_EQ(p.length_scale, 10);
+}
+
+TEST(Prepare, StaticFeaturesWithGapsHaveFlags) {
+  const std::vector<Series> all = {
+      {.times = {0}, .values = {0}, .statics = {1, 2, kMissing}, .targets = {10}},
+      {.times = {0}, .values = {0}, .statics = {3, 2, 5}, .targets = {20}},
+      {.times = {0}, .values = {0}, .statics = {5, 2, 7}, .targets = {kMissing}}};
+  const DataSet data =
+      collect({.name = "set", .channels = {"x"}, .statics = {"a", "b", "c"}, .targets = {"days"}}, all);
+  const Preparation p = fit_preparation(data, {.scaling = Scaling::None});
+  EXPECT_EQ(p.static_flags, (std::vector<int64_t>{2}));
+  EXPECT_EQ(p.model_statics(), 4);
+  // they and targets are scaled whatever the channels are
+  EXPECT_EQ(p.static_scales[0].mean, 3);
+  EXPECT_EQ(p.static_scales[2].mean, 6);
+  EXPECT_EQ(p.target_scales[0].mean, 15);
+}
+
+TEST(Prepare, TheModelSeesTimeCountsAndValues) {
+  const DataSet data = set_of({{0, 1}}, {{1, 2, 3, 4}});
+  EXPECT_EQ(fit_preparation(data).model_channels(), 3);
+  EXPECT_EQ(fit_preparation(data, {.intensity = true}).model_channels(), 5);
+  EXPECT_EQ(fit_preparation(data, {.time_channel = false}).model_channels(), 2);
+}
+
+TEST(Prepare, NothingToLearnFromIsRefused) {
+  EXPECT_EQ(error_message([] { fit_preparation(set_of({}, {})); }),
+            "[prepare] there are no series to train on");
+  EXPECT_EQ(error_message([] {
+              fit_preparation(set_of({{0}}, {{1, 2}}), {.clip = -1});
+            }),
+            "[prepare] clip must not be negative, got -1");
+  EXPECT_EQ(error_message([] { fit_preparation(collect({.name = "set"}, {{.times = {0}}})); }),
+            "[prepare] 'set' has no channels: there is nothing for a model to read");
+}
+
+DataSet full_set() {
+  const DataHead head = {.name = "old",
+                         .channels = {"x", "y"},
+                         .statics = {"age", "size"},
+                         .targets = {"days", "cost"},
+                         .classes = {"up", "down"}};
+  return collect(head, {{.times = {0, 1},
+                         .values = {1, 2, 3, 4},
+                         .statics = {5, 6},
+                         .label = "down",
+                         .targets = {7, 8},
+                         .step_labels = {"up", "down"}}});
+}
+
+TEST(Prepare, MatchedFindsNamesInAnyOrderAndLeavesOthersOut) {
+  const DataHead head = {.name = "new",
+                         .channels = {"y", "z", "x"},
+                         .statics = {"size", "age"},
+                         .targets = {"cost", "days", "more"},
+                         .classes = {"down", "left", "up"}};
+  const DataSet data = collect(
+      head, {{.times = {0, 1},
+              .values = {2, 9, 1, 4, 9, 3},
+              .statics = {6, 5},
+              .label = "down",
+              .targets = {8, 7, 9},
+              .step_labels = {"up", "down"}},
+             {.times = {2},
+              .values = {kMissing, 9, 1},
+              .statics = {1, 2},
+              .label = "left",
+              .targets = {1, 2, 3},
+              .step_labels = {"left"}},
+             {.times = {2}, .values = {0, 0, 0}, .statics = {1, 2}, .label = "", .targets = {1, 2, 3}}});
+  const Preparation p = fit_preparation(full_set());
+  const DataSet same = matched(data, p);
+  expect_same(subset(same, {0}), [] {
+    DataSet expected = full_set();
+    expected.ids = {""};
+    return expected;
+  }());
+  // a class that the model does not know, and one that nobody knows
+  EXPECT_EQ(same.labels, (std::vector<int64_t>{1, -1, -1}));
+  EXPECT_EQ(same.step_labels, (std::vector<int64_t>{0, 1, -1, -1}));
+  expect_equal(same.values, {1, 2, 3, 4, 1, kMissing, 0, 0}, "value");
+}
+
+TEST(Prepare, MatchedRefusesWhatIsMissing) {
+  const Preparation p = fit_preparation(full_set());
+  const auto refused = [&](auto change) {
+    DataSet data = full_set();
+    data.head.name = "new";
+    change(data.head);
+    return refusal([&] { matched(data, p); });
+  };
+  EXPECT_EQ(refused([](DataHead& head) {
+              head.channels = {"xx", "y"};
+            }),
+            "the model was trained with channel 'x', and 'new' has none of that name; the nearest is 'xx'");
+  EXPECT_EQ(
+      refused([](DataHead& head) {
+        head.statics = {"aged", "size"};
+      }),
+      "the model was trained with static feature 'age', and 'new' has none of that name; the nearest is "
+      "'aged'");
+  EXPECT_EQ(
+      refused([](DataHead& head) {
+        head.targets = {"days", "coast"};
+      }),
+      "the model was trained with target 'cost', and 'new' has none of that name; the nearest is 'coast'");
+}
+
+TEST(Prepare, MatchedDataNeedNotKnowTheirTargets) {
+  DataSet data = full_set();
+  data.head.targets = {};
+  data.targets = {};
+  const DataSet same = matched(data, fit_preparation(full_set()));
+  EXPECT_EQ(same.head.targets, (Texts{"days", "cost"}));
+  expect_equal(same.targets, {kMissing, kMissing}, "target");
+}
+
+}  // namespace
+}  // namespace fastweights
