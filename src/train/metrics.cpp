@@ -29,6 +29,8 @@ struct Ranked {
 Ranked ranked(const Tensor& scores, const Tensor& positive) {
   const std::vector<double> s = numbers(scores), y = numbers(positive);
   FW_CHECK(s.size() == y.size(), "[metrics] ", s.size(), " scores need as many truths, got ", y.size());
+  // what is not a number has no place in an order
+  if (std::any_of(s.begin(), s.end(), [](double x) { return std::isnan(x); })) return {};
   std::vector<size_t> order(s.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return s[a] > s[b]; });
