@@ -46,6 +46,11 @@ Ranked ranked(const Tensor& scores, const Tensor& positive) {
   return out;
 }
 
+// half way between two scores, so that rounding does not decide; never at or below the lower one
+double half_way(double lower, double upper) {
+  return std::max((lower + upper) / 2, std::nextafter(lower, INFINITY));
+}
+
 // counts of a class: found, missed, taken for it
 struct Counts {
   double right = 0, missed = 0, wrong = 0;
@@ -215,9 +220,11 @@ double best_threshold(const Tensor& probabilities, const Tensor& classes, const 
                              : found / std::max(positives, 1.0) - wrong / std::max(negatives, 1.0) + 1;
     if (value <= best) continue;
     best = value;
-    // half way to the next score, so that rounding does not decide
-    threshold = i + 1 < r.scores.size() ? (r.scores[i] + r.scores[i + 1]) / 2 : r.scores[i] / 2;
+    threshold = i + 1 < r.scores.size() ? half_way(r.scores[i + 1], r.scores[i]) : r.scores[i] / 2;
   }
+  // nothing above the threshold: half of balanced accuracy, all negatives right
+  const double none = name == "f1" ? 0 : name == "accuracy" ? negatives / (positives + negatives) : 1;
+  if (none > best) threshold = half_way(r.scores[0], 1);
   return threshold;
 }
 
