@@ -69,6 +69,75 @@ TEST(Optimise, AdamFindsAMinimum) {
   EXPECT_TRUE(x.is_leaf() && x.requires_grad());
 }
 
+TEST(Optimise, WeightDecayTakesAShareBeforeTheStep) {
+  const AdamOptions plain{.learning_rate = 0.03}, decayed{.learning_rate = 0.03, .weight_decay = 0.2};
+  const Tensor x = random({5}, 1);
+  std::vector<ScalarAdam> scalars;
+  for (int64_t i = 0; i < 5; ++i) scalars.push_back({plain, x[i].item<double>()});
+  Adam adam({x}, decayed);
+  for (int step = 0; step < 7; ++step) {
+    const Tensor g = random({5}, 10 + step);
+    adam.step({g});
+    for (int64_t i = 0; i < 5; ++i) {
+      // decoupled: the means of gradients do not see it
+      scalars[i].value *= 1 - 0.03 * 0.2;
+      scalars[i].step(g[i].item<double>());
+    }
+  }
+  for (int64_t i = 0; i < 5; ++i) EXPECT_NEAR(x[i].item<double>(), scalars[i].value, 1e-14) << i;
+}
+
+TEST(Optimise, RateFactorsAreRatesOfTheirOwn) {
+  const std::vector<Tensor> starts = {random({3}, 1), random({2}, 2)};
+  const std::vector<Tensor> together = {starts[0].clone(), starts[1].clone()};
+  Adam adam(together, {.learning_rate = 0.02, .weight_decay = 0.1, .rate_factors = {0.5, 3}});
+  std::vector<Tensor> alone = {starts[0].clone(), starts[1].clone()};
+  Adam slow({alone[0]}, {.learning_rate = 0.01, .weight_decay = 0.1}),
+      fast({alone[1]}, {.learning_rate = 0.06, .weight_decay = 0.1});
+  for (int step = 0; step < 5; ++step) {
+    const Tensor a = random({3}, 20 + step), b = random({2}, 30 + step);
+    adam.step({a, b});
+    slow.step({a});
+    fast.step({b});
+  }
+  EXPECT_LT(relative_error(together[0], alone[0]), 1e-14);
+  EXPECT_LT(relative_error(together[1], alone[1]), 1e-14);
+}
+
+TEST(Optimise, AStateGoesOnBitForBit) {
+  const auto gradient = [](int step) { return random({4, 3}, 50 + step).to(at::kFloat); };
+  const Tensor x = random({4, 3}, 1).to(at::kFloat), skipped = random({2}, 2).to(at::kFloat);
+  Adam adam({x, skipped}, {.weight_decay = 0.1});
+  for (int step = 0; step < 4; ++step) adam.step({gradient(step), Tensor()});
+  const AdamState state = adam.state();
+  const std::vector<Tensor> means = {state.first[0].clone(), state.second[0].clone()};
+  const Tensor again = x.clone(), skipped_again = skipped.clone();
+  for (int step = 4; step < 9; ++step) adam.step({gradient(step), gradient(step)[0].slice(0, 0, 2)});
+  // later steps did not change what was handed out
+  EXPECT_TRUE(at::equal(state.first[0], means[0]) && at::equal(state.second[0], means[1]));
+  EXPECT_EQ(state.steps, (std::vector<int64_t>{4, 0}));
+  Adam fresh({again, skipped_again}, {.weight_decay = 0.1});
+  fresh.set_state(state);
+  for (int step = 4; step < 9; ++step) fresh.step({gradient(step), gradient(step)[0].slice(0, 0, 2)});
+  EXPECT_TRUE(at::equal(again, x));
+  EXPECT_TRUE(at::equal(skipped_again, skipped));
+  EXPECT_TRUE(at::equal(state.first[0], means[0]));
+}
+
+TEST(Optimise, BadStatesGetASentence) {
+  const Tensor x = at::zeros({3}, at::kDouble), y = at::zeros({2}, at::kDouble);
+  Adam adam({x});
+  EXPECT_EQ(error_message([&] { adam.set_state({}); }), "[adam] there are 1 parameters, the state is of 0");
+  EXPECT_EQ(error_message([&] { adam.set_state(Adam({y}).state()); }),
+            "[adam] the state of parameter 0 must be [3], got [2] and [2]");
+  EXPECT_EQ(error_message([&] { Adam({x}, {.weight_decay = -1}); }),
+            "[adam] weight_decay must be finite and not negative, got -1");
+  EXPECT_EQ(error_message([&] {
+              Adam({x}, {.rate_factors = {1, 2}});
+            }),
+            "[adam] there are 1 parameters, got 2 rate_factors");
+}
+
 TEST(Optimise, ThreadsDoNotChangeAStep) {
   const int threads = thread_count();
   std::vector<Tensor> results;

@@ -1,0 +1,280 @@
+#include "fastweights/task.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "data/data_support.h"
+#include "support/support.h"
+#include "train/train_cases.h"
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+using testing::random;
+using testing::relative_error;
+
+// values and targets are float32
+constexpr double kFloat = 1e-6;
+
+bool equal_with_nan(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && at::allclose(a, b, 0, 0, true);
+}
+
+DataSet small_set() {
+  const DataHead head = {.name = "small", .channels = {"x", "y"}, .statics = {"age", "size"}};
+  return collect(
+      head,
+      {{.id = "a",
+        .times = {1, 2, 4},
+        .values = {1, kMissing, 2, 5, kMissing, 7},
+        .statics = {3, kMissing},
+        .label = "n"},
+       {.id = "b", .times = {7}, .values = {kMissing, 3}, .statics = {5, 1}, .label = "p"},
+       {.id = "c", .times = {-3, 0}, .values = {30, kMissing, 1, kMissing}, .statics = {4, 2}, .label = ""}});
+}
+
+TEST(Task, ChannelsAreTimeCountsAndScaledValues) {
+  const DataSet data = small_set();
+  Preparation p = fit_preparation(data, {.clip = 1.25, .intensity = true});
+  p.length_scale = 3;
+  const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Classification}, {0, 1, 2}, 1);
+  const Tensor& got = batch.input.series.values;  // [6, 5]
+  ASSERT_EQ(got.sizes(), (std::vector<int64_t>{6, 5}));
+  for (int64_t b = 0; b < 3; ++b) {
+    const int64_t first = data.offsets[static_cast<size_t>(b)];
+    double counts[2] = {0, 0};
+    for (int64_t i = first; i < data.offsets[static_cast<size_t>(b) + 1]; ++i) {
+      const auto row = static_cast<size_t>(i);
+      const double time =
+          (data.times[row] - data.times[static_cast<size_t>(first)]) / (p.median_gap * p.length_scale);
+      EXPECT_NEAR(got[i][0].item<double>(), time, kFloat);
+      for (size_t c = 0; c < 2; ++c) {
+        const auto channel = static_cast<int64_t>(c);
+        const double x = data.values[2 * row + c], value = got[i][3 + channel].item<double>();
+        counts[c] += std::isnan(x) ? 0 : 1;
+        EXPECT_NEAR(got[i][1 + channel].item<double>(), counts[c] / 3, kFloat);
+        EXPECT_EQ(std::isnan(value), std::isnan(x));
+        if (std::isnan(x)) continue;
+        EXPECT_NEAR(value, std::clamp(p.channel_scales[c](x), -1.25, 1.25), kFloat) << i << ", " << c;
+      }
+    }
+  }
+  // the value 30 was beyond the clip
+  EXPECT_EQ(got[4][3].item<double>(), 1.25);
+  EXPECT_TRUE(at::equal(batch.classes, at::tensor({0, 1, -1}, at::kLong)));
+  EXPECT_FALSE(batch.input.output_times.has_value());
+}
+
+TEST(Task, WithoutAClipAnythingGoes) {
+  const DataSet data = small_set();
+  const Preparation p = fit_preparation(data, {.scaling = Scaling::None, .clip = 0, .time_channel = false});
+  const Tensor values = prepare(data, p).values;
+  EXPECT_EQ(values[4][0].item<double>(), 30);
+  EXPECT_EQ(p.model_channels(), 2);
+}
+
+TEST(Task, StaticFeaturesAreScaledAndFlagged) {
+  const DataSet data = small_set();
+  const Preparation p = fit_preparation(data);
+  const Tensor statics = prepare(data, p).statics;  // [3, 3]
+  ASSERT_EQ(statics.sizes(), (std::vector<int64_t>{3, 3}));
+  EXPECT_NEAR(statics[0][0].item<double>(), p.static_scales[0](3), kFloat);
+  EXPECT_EQ(statics[0][1].item<double>(), 0);
+  EXPECT_TRUE(at::equal(statics.select(1, 2), at::tensor({0.0f, 1.0f, 1.0f})));
+}
+
+TEST(Task, ABatchIsItsSeriesOneByOne) {
+  const TrainData data = train_data(two_classes(20), {.kind = TaskKind::Forecast}, {.intensity = true});
+  const std::vector<int64_t> chosen = {7, 0, 11};
+  const Batch batch = make_batch(data.train, data.preparation, data.task, chosen, 1);
+  std::vector<Tensor> values, times, targets, output_times;
+  for (const int64_t b : chosen) {
+    const Batch alone = make_batch(data.train, data.preparation, data.task, {b}, 1);
+    values.push_back(alone.input.series.values);
+    times.push_back(alone.input.series.times);
+    targets.push_back(alone.targets);
+    output_times.push_back(alone.input.output_times->times);
+  }
+  EXPECT_TRUE(equal_with_nan(batch.input.series.values, at::cat(values)));
+  EXPECT_TRUE(at::equal(batch.input.series.times, at::cat(times)));
+  EXPECT_TRUE(equal_with_nan(batch.targets, at::cat(targets)));
+  EXPECT_TRUE(at::equal(batch.input.output_times->times, at::cat(output_times)));
+  for (int64_t i = 0; i < 3; ++i) {
+    const auto lengths = [&](const Tensor& offsets) { return (offsets[i + 1] - offsets[i]).item<int64_t>(); };
+    const auto k = static_cast<size_t>(i);
+    EXPECT_EQ(lengths(batch.input.series.offsets), times[k].size(0));
+    EXPECT_EQ(lengths(batch.input.output_times->offsets), output_times[k].size(0));
+  }
+}
+
+TEST(Task, ForecastHidesTheLastRows) {
+  const TaskConfig task = {.kind = TaskKind::Forecast, .horizon = 0.4};
+  const TrainData data = train_data(two_classes(12), task, {.intensity = true});
+  const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
+  for (int64_t b = 0; b < data.train.samples(); ++b) {
+    const Batch batch = make_batch(data.train, data.preparation, task, {b}, 1);
+    const int64_t length = offsets[b + 1] - offsets[b],
+                  hidden = std::llround(0.4 * static_cast<double>(length)), seen = length - hidden;
+    const Tensor truth = data.train.values.slice(0, offsets[b], offsets[b + 1]);  // [L, 2]
+    const Tensor input = batch.input.series.values;                               // [L, 5]
+    // time, two counts, two values
+    EXPECT_TRUE(input.slice(1, 3).slice(0, seen).isnan().all().item<bool>());
+    EXPECT_TRUE(equal_with_nan(input.slice(1, 3).slice(0, 0, seen), truth.slice(0, 0, seen)));
+    EXPECT_FALSE(input.slice(1, 0, 3).isnan().any().item<bool>());
+    EXPECT_TRUE(equal_with_nan(batch.targets, truth.slice(0, seen)));
+    EXPECT_TRUE(at::equal(batch.input.output_times->times, batch.input.series.times.slice(0, seen)));
+    // counts say nothing about what is hidden
+    EXPECT_TRUE(at::equal(input.slice(1, 1, 3).slice(0, seen),
+                          input.slice(1, 1, 3).slice(0, seen - 1, seen).expand({hidden, 2})));
+  }
+}
+
+TEST(Task, ForecastOfASingleRowAsksForNothing) {
+  const DataSet data = small_set();
+  const Preparation p = fit_preparation(data);
+  const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Forecast, .horizon = 1}, {1, 0}, 1);
+  EXPECT_TRUE(at::equal(batch.input.output_times->offsets, at::tensor({0, 0, 2}, at::kLong)));
+  EXPECT_FALSE(batch.input.series.values[0][2].isnan().item<bool>());
+}
+
+TEST(Task, ImputationHidesASeededShare) {
+  const TaskConfig task = {.kind = TaskKind::Imputation, .hidden = 0.3};
+  const TrainData data = train_data(two_classes(400), task, {.time_channel = false, .intensity = true});
+  std::vector<int64_t> all(300);
+  for (size_t b = 0; b < all.size(); ++b) all[b] = static_cast<int64_t>(b);
+  const auto batch_of = [&](uint64_t seed) {
+    return make_batch(data.train, data.preparation, task, all, seed);
+  };
+  const Batch batch = batch_of(1);
+  const Tensor input = batch.input.series.values.slice(1, 2);                      // [R, 2]
+  const Tensor observed = data.train.values.isnan().logical_not();                 // [R, 2]
+  const Tensor gone = observed.logical_and(input.isnan());                         // [R, 2]
+  const double share = gone.sum().item<double>() / observed.sum().item<double>();  // of 3,000 or so
+  EXPECT_NEAR(share, 0.3, 0.03);
+  // what is left is as it was, and what is gone is asked for
+  EXPECT_TRUE(equal_with_nan(input, data.train.values.masked_fill(gone, NAN)));
+  const Tensor rows = gone.any(1).nonzero().squeeze(1);
+  EXPECT_TRUE(equal_with_nan(batch.targets,
+                             data.train.values.masked_fill(gone.logical_not(), NAN).index_select(0, rows)));
+  EXPECT_TRUE(at::equal(batch.input.output_times->times, data.train.times.index_select(0, rows)));
+  // counts are those of values that are left: at the ends of series
+  const Tensor left = input.isnan().logical_not().to(at::kFloat).cumsum(0);
+  const Tensor ends = data.train.offsets.slice(0, 1) - 1;
+  const Tensor totals = batch.input.series.values.slice(1, 0, 2).index_select(0, ends).sum(0);
+  EXPECT_LT(relative_error(totals * data.preparation.length_scale, left[-1]), kFloat);
+  EXPECT_TRUE(equal_with_nan(batch_of(1).input.series.values, batch.input.series.values));
+  EXPECT_FALSE(equal_with_nan(batch_of(2).input.series.values, batch.input.series.values));
+}
+
+TEST(Task, RowsWithLabelsAreAskedForOneByOne) {
+  const DataHead head = {.name = "steps", .channels = {"x"}};
+  const DataSet data = collect(head, {{.times = {0, 1}, .values = {1, 2}, .step_labels = {"a", "b"}},
+                                      {.times = {5}, .values = {1}, .step_labels = {""}}});
+  const Preparation p = fit_preparation(data);
+  EXPECT_EQ(task_kind(data, {}), TaskKind::StepClassification);
+  const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::StepClassification}, {1, 0}, 1);
+  EXPECT_TRUE(at::equal(batch.classes, at::tensor({-1, 0, 1}, at::kLong)));
+  EXPECT_TRUE(at::equal(batch.input.output_times->times, batch.input.series.times));
+  EXPECT_TRUE(at::equal(batch.input.output_times->offsets, batch.input.series.offsets));
+}
+
+TEST(Task, TheKindIsWhatTheDataHave) {
+  DataSet data = two_classes(4);
+  EXPECT_EQ(task_kind(data, {}), TaskKind::Classification);
+  EXPECT_EQ(output_count(TaskKind::Classification, fit_preparation(data)), 1);
+  EXPECT_EQ(task_kind(data, {.kind = TaskKind::Imputation}), TaskKind::Imputation);
+  EXPECT_EQ(output_count(TaskKind::Imputation, fit_preparation(data)), 2);
+  data.labels = {-1, -1, -1, -1};
+  EXPECT_EQ(task_kind(data, {}), TaskKind::Regression);
+  EXPECT_EQ(output_count(TaskKind::Regression, fit_preparation(data)), 1);
+  data.head.targets = {};
+  EXPECT_EQ(task_kind(data, {}), TaskKind::Forecast);
+  data.head.classes = {"a", "b", "c"};
+  EXPECT_EQ(output_count(TaskKind::Classification, fit_preparation(data)), 3);
+  const auto refused = [&](TaskKind kind) { return error_message([&] { task_kind(data, {.kind = kind}); }); };
+  EXPECT_EQ(refused(TaskKind::Classification), "'two classes' has no labels to classify by");
+  EXPECT_EQ(refused(TaskKind::StepClassification), "'two classes' has no labels of its rows to classify by");
+  EXPECT_EQ(refused(TaskKind::Regression),
+            "'two classes' has no targets to predict; say which columns are targets");
+  data.head.classes = {"up"};
+  data.labels = {0, 0, -1, 0};
+  EXPECT_EQ(refused(TaskKind::Classification),
+            "all series of 'two classes' have the label 'up': there is nothing to tell apart");
+}
+
+Batch classes_batch(const std::vector<int64_t>& classes) {
+  Batch batch;
+  batch.classes = at::tensor(classes, at::kLong);
+  return batch;
+}
+
+TEST(Task, LossOfTwoClassesIsTheWeightedLogisticOne) {
+  const Tensor z = random({5, 1}, 1) * 3;
+  const std::vector<int64_t> classes = {1, 0, -1, 1, 0};
+  for (const double weight : {1.0, 2.5}) {
+    double sum = 0, weights = 0;
+    for (int64_t i = 0; i < 5; ++i) {
+      const int64_t y = classes[static_cast<size_t>(i)];
+      if (y < 0) continue;
+      const double p = 1 / (1 + std::exp(-z[i][0].item<double>())), w = y == 1 ? weight : 1;
+      sum -= w * std::log(y == 1 ? p : 1 - p);
+      weights += w;
+    }
+    const Tensor given = weight == 1 ? Tensor() : at::tensor({1.0, weight}, at::kDouble);
+    EXPECT_NEAR(task_loss(z, classes_batch(classes), given).item<double>(), sum / weights, 1e-14);
+  }
+}
+
+TEST(Task, LossOfManyClassesIsTheWeightedCrossEntropy) {
+  const Tensor z = random({4, 3}, 2) * 2;
+  const std::vector<int64_t> classes = {2, -1, 0, 1};
+  const std::vector<double> given = {0.5, 2, 1};
+  for (const bool weighted : {false, true}) {
+    double sum = 0, weights = 0;
+    for (int64_t i = 0; i < 4; ++i) {
+      const int64_t y = classes[static_cast<size_t>(i)];
+      if (y < 0) continue;
+      double total = 0;
+      for (int64_t k = 0; k < 3; ++k) total += std::exp(z[i][k].item<double>());
+      const double w = weighted ? given[static_cast<size_t>(y)] : 1;
+      sum -= w * std::log(std::exp(z[i][y].item<double>()) / total);
+      weights += w;
+    }
+    const Tensor loss =
+        task_loss(z, classes_batch(classes), weighted ? at::tensor(given, at::kDouble) : Tensor());
+    EXPECT_NEAR(loss.item<double>(), sum / weights, 1e-14);
+  }
+}
+
+TEST(Task, LossOfTargetsIsTheMeanSquareOfThoseKnown) {
+  Batch batch;
+  batch.targets = at::tensor({1.0, kMissing, 3.0, 4.0, kMissing, kMissing}, at::kDouble).reshape({3, 2});
+  const Tensor outputs = at::tensor({2.0, 100.0, 5.0, 1.0, 7.0, 8.0}, at::kDouble).reshape({3, 2});
+  EXPECT_DOUBLE_EQ(task_loss(outputs, batch, {}).item<double>(), (1 + 4 + 9) / 3.0);
+}
+
+TEST(Task, WithNothingKnownTheLossIsZeroWithGradients) {
+  Batch batch;
+  batch.targets = at::full({3, 2}, kMissing, at::kDouble);
+  const Tensor outputs = random({3, 2}, 1).set_requires_grad(true);
+  for (const Tensor& loss :
+       {task_loss(outputs, batch, {}), task_loss(outputs, classes_batch({-1, -1, -1}), {})}) {
+    EXPECT_EQ(loss.item<double>(), 0);
+    EXPECT_TRUE(at::equal(gradients(loss, {outputs})[0], at::zeros({3, 2}, at::kDouble)));
+  }
+  EXPECT_EQ(error_message([&] { task_loss(outputs, {}, {}); }), "[loss] nothing is known about these series");
+}
+
+TEST(Task, SamplesThatAreNotThereAreRefused) {
+  const TrainData data = train_data(two_classes(8));
+  EXPECT_EQ(error_message([&] { make_batch(data.train, data.preparation, data.task, {6}, 1); }),
+            "[batch] there is no sample 6 among 6");
+  DataSet other = two_classes(4);
+  other.head.channels[0] = "z";
+  EXPECT_EQ(error_message([&] { prepare(other, data.preparation); }),
+            "[prepare] the data have other channels than the preparation");
+}
+
+}  // namespace
+}  // namespace fastweights

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "fastweights/train.h"
+
+/// Small sets and models that tests of training share.
+
+namespace fastweights {
+
+/// Series of 4 to 8 rows with gaps; "up" rises, "down" falls, one after the other.
+DataSet two_classes(int64_t samples, uint64_t seed = 1);
+
+/// The first three quarters to train on, the others for validation.
+TrainData train_data(const DataSet& data, const TaskConfig& task = {}, const PrepareConfig& prepare = {});
+
+/// A model for them, of a few hundred parameters.
+ModelConfig small_model(const TrainData& data);
+
+/// Equal bit by bit, names included.
+bool same_bits(const NamedTensors& a, const NamedTensors& b);
+bool same_bits(const FastWeightProgrammer& a, const FastWeightProgrammer& b);
+
+}  // namespace fastweights
