@@ -113,7 +113,7 @@ double Trainer::rate() const {
   if (now + 1 < warm) return config_.learning_rate * (now + 1) / warm;
   if (config_.schedule == RateSchedule::Constant) return config_.learning_rate;
   if (config_.schedule == RateSchedule::Plateau) return config_.learning_rate * plateau_factor_;
-  const double share = (now - warm) / std::max(total - warm, 1.0);
+  const double share = std::max(now - warm, 0.0) / std::max(total - warm, 1.0);
   return config_.learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
 
