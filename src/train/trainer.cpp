@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/json_fields.h"
+#include "base/nearest.h"
 #include "base/random.h"
 #include "fastweights/error.h"
 #include "fastweights/train.h"
@@ -16,24 +17,46 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+bool is_classification(TaskKind kind) {
+  return kind == TaskKind::Classification || kind == TaskKind::StepClassification;
+}
+
 // numbers for what was left open
 TrainConfig completed(TrainConfig config, const TrainData& data) {
   const int64_t samples = data.train.samples();
   FW_CHECK(samples > 0, "[train] there are no series to train on");
+  FW_CHECK(config.epochs >= 0, "[train] epochs must not be negative, got ", config.epochs);
+  FW_CHECK(config.batch_size >= 0, "[train] batch_size must not be negative, got ", config.batch_size);
   if (config.batch_size == 0) config.batch_size = std::clamp<int64_t>(samples / 16, 8, 256);
   config.batch_size = std::min(config.batch_size, samples);
   const int64_t steps = (samples + config.batch_size - 1) / config.batch_size;
   if (config.epochs == 0) config.epochs = std::clamp<int64_t>(2000 / steps, 20, 150);
-  const bool classes =
-      data.task.kind == TaskKind::Classification || data.task.kind == TaskKind::StepClassification;
   if (config.metric.empty())
-    config.metric = !classes ? "mse" : data.preparation.classes.size() == 2 ? "auroc" : "accuracy";
+    config.metric = !is_classification(data.task.kind)     ? "mse"
+                    : data.preparation.classes.size() == 2 ? "auroc"
+                                                           : "accuracy";
   return config;
 }
 
+void check_name(const char* key, const std::string& name, const std::vector<std::string>& known) {
+  FW_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "[train] ", key, " cannot be '", name,
+           "'; the nearest is '", nearest(name, known), "'");
+}
+
+// now, and not when hours of training have passed
+void check_names(const TrainConfig& config, const TrainData& data) {
+  const bool classes = is_classification(data.task.kind);
+  using Names = std::vector<std::string>;
+  check_name(
+      "metric", config.metric,
+      classes ? Names{"accuracy", "balanced_accuracy", "auroc", "average_precision", "f1", "log_loss", "loss"}
+              : Names{"mse", "mae", "r2", "loss"});
+  check_name("threshold_for", config.threshold_for, {"accuracy", "balanced_accuracy", "f1", "none"});
+  FW_CHECK(!classes || config.positive_weight == 0 || data.preparation.classes.size() == 2,
+           "[train] positive_weight is for two classes, there are ", data.preparation.classes.size());
+}
+
 void check(const TrainConfig& config) {
-  FW_CHECK(config.epochs > 0, "[train] epochs must be positive, got ", config.epochs);
-  FW_CHECK(config.batch_size > 0, "[train] batch_size must be positive, got ", config.batch_size);
   FW_CHECK(config.learning_rate > 0 && std::isfinite(config.learning_rate),
            "[train] learning_rate must be positive, got ", config.learning_rate);
   FW_CHECK(config.clip >= 0, "[train] clip must not be negative, got ", config.clip);
@@ -97,6 +120,7 @@ Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& 
       class_weights_(weights_of(config_, data_)),
       best_value_(larger_is_better(config_.metric) ? -INFINITY : INFINITY) {
   check(config_);
+  check_names(config_, data_);
 }
 
 int64_t Trainer::steps_per_epoch() const {
