@@ -207,10 +207,18 @@ TrainEpoch Trainer::end_epoch() {
   TrainEpoch record = {.epoch = ++epoch_,
                        .loss = loss_sum_ / static_cast<double>(data_.train.samples()),
                        .learning_rate = adam_.options().learning_rate};
-  if (data_.validation.samples() > 0)
-    record.validation = evaluate(predict(model_, data_.validation, data_.preparation, data_.task), data_.task,
-                                 data_.preparation);
-  choose(record);
+  bool finite = true;
+  if (data_.validation.samples() > 0) {
+    const Predictions p = predict(model_, data_.validation, data_.preparation, data_.task);
+    record.validation = evaluate(p, data_.task, data_.preparation);
+    finite = p.outputs.isfinite().all().item<bool>();
+  }
+  // a model that predicts nothing cannot be the best, whatever its training loss is
+  if (finite) {
+    choose(record);
+  } else {
+    ++waited_;
+  }
   record.seconds = seconds_ + std::chrono::duration<double>(Clock::now() - start).count();
   step_in_epoch_ = 0;
   loss_sum_ = seconds_ = 0;
