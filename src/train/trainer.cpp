@@ -110,6 +110,28 @@ std::string not_finite(const NamedParameters& parameters, const std::vector<Tens
   return text;
 }
 
+const Tensor& saved(const NamedTensors& state, const std::string& name) {
+  const auto found = state.tensors.find(name);
+  if (found == state.tensors.end()) throw std::runtime_error("the checkpoint has no '" + name + "'");
+  return found->second;
+}
+
+Tensor saved_list(const NamedTensors& state, const std::string& name, size_t count, at::ScalarType type) {
+  const Tensor& list = saved(state, name);
+  if (list.dim() != 1 || list.size(0) != static_cast<int64_t>(count) || list.scalar_type() != type)
+    throw std::runtime_error(message("the checkpoint's ", name, " must be ", count, " of ", type, ", got ",
+                                     list.sizes(), " of ", list.scalar_type()));
+  return list.contiguous();
+}
+
+Tensor saved_like(const NamedTensors& state, const std::string& name, const Tensor& like) {
+  const Tensor& tensor = saved(state, name);
+  if (tensor.sizes() != like.sizes())
+    throw std::runtime_error(
+        message("the checkpoint's ", name, " is ", tensor.sizes(), ", the model's ", like.sizes()));
+  return tensor.clone();
+}
+
 }  // namespace
 
 Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& config)
@@ -268,30 +290,30 @@ NamedTensors Trainer::state() const {
 }
 
 void Trainer::set_state(const NamedTensors& state) {
-  const auto get = [&](const std::string& name) -> const Tensor& {
-    const auto found = state.tensors.find(name);
-    if (found == state.tensors.end()) throw std::runtime_error("the checkpoint has no '" + name + "'");
-    return found->second;
-  };
-  const RecordGradients off(false);
+  const NamedParameters& all = model_.parameters();
+  const Tensor counts = saved_list(state, "counts", 5, at::kLong),
+               numbers = saved_list(state, "numbers", 4, at::kDouble),
+               adam_steps = saved_list(state, "adam.steps", all.size(), at::kLong);
+  const int64_t* c = counts.data_ptr<int64_t>();
+  const double* n = numbers.data_ptr<double>();
+  if (c[1] < 0 || c[1] >= steps_per_epoch())
+    throw std::runtime_error(message("the checkpoint is at step ", c[1], " of an epoch, and there are ",
+                                     steps_per_epoch(), "; was the batch size another?"));
   AdamState adam;
-  best_.clear();
-  const Tensor counts = get("counts"), numbers = get("numbers"), adam_steps = get("adam.steps");
-  for (const auto& [name, tensor] : model_.parameters()) {
-    const Tensor& saved = get("parameter." + name);
-    if (saved.sizes() != tensor.sizes())
-      throw std::runtime_error(
-          message("the checkpoint's ", name, " is ", saved.sizes(), ", the model's ", tensor.sizes()));
-    tensor.copy_(saved);
-    adam.first.push_back(get("adam.first." + name));
-    adam.second.push_back(get("adam.second." + name));
-    if (counts[3].item<int64_t>() > 0) best_.push_back(get("best." + name).clone());
+  std::vector<Tensor> parameters, best;
+  for (const auto& [name, tensor] : all) {
+    parameters.push_back(saved_like(state, "parameter." + name, tensor));
+    adam.first.push_back(saved_like(state, "adam.first." + name, tensor));
+    adam.second.push_back(saved_like(state, "adam.second." + name, tensor));
+    if (c[3] > 0) best.push_back(saved_like(state, "best." + name, tensor));
   }
   adam.steps.assign(adam_steps.data_ptr<int64_t>(), adam_steps.data_ptr<int64_t>() + adam_steps.size(0));
+  // all of it is there: from here on nothing is refused
+  const RecordGradients off(false);
+  for (size_t i = 0; i < all.size(); ++i) all[i].second.copy_(parameters[i]);
   adam_.set_state(adam);
-  const int64_t* c = counts.data_ptr<int64_t>();
+  best_ = best;
   std::tie(epoch_, step_in_epoch_, steps_, best_epoch_, waited_) = std::tie(c[0], c[1], c[2], c[3], c[4]);
-  const double* n = numbers.data_ptr<double>();
   std::tie(loss_sum_, seconds_, best_value_, plateau_factor_) = std::tie(n[0], n[1], n[2], n[3]);
 }
 
