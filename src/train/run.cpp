@@ -52,9 +52,12 @@ std::string fingerprint(const DataSet& data) {
   };
   add(data.offsets.data(), data.offsets.size() * sizeof(int64_t));
   add(data.labels.data(), data.labels.size() * sizeof(int64_t));
+  add(data.step_labels.data(), data.step_labels.size() * sizeof(int64_t));
   // of large sets some values
-  const size_t step = data.values.size() / 100000 + 1;
-  for (size_t i = 0; i < data.values.size(); i += step) add(&data.values[i], sizeof(double));
+  for (const std::vector<double>* list : {&data.values, &data.times, &data.statics, &data.targets}) {
+    const size_t step = list->size() / 100000 + 1;
+    for (size_t i = 0; i < list->size(); i += step) add(&(*list)[i], sizeof(double));
+  }
   return message(data.samples(), " series, ", data.rows(), " rows, ", std::hex, hash);
 }
 
