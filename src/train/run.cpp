@@ -169,7 +169,8 @@ RunResult finish(const Folder& folder, Trainer& trainer, const Prepared& data, c
   return result;
 }
 
-void open_fresh(const std::string& path, const RunConfig& config, const DataSet& data) {
+void open_fresh(const std::string& path, const RunConfig& config, const DataSet& data,
+                const Trainer& trainer) {
   if (fs::exists(path + "/config.json"))
     throw std::runtime_error(
         message("there is a run in ", path, " already: go on with --resume, or choose another folder"));
@@ -177,6 +178,8 @@ void open_fresh(const std::string& path, const RunConfig& config, const DataSet&
   replace_file(path + "/environment.json", environment_json().dump(2) + "\n");
   replace_file(path + "/data.json", Json{{"fingerprint", fingerprint(data)}}.dump() + "\n");
   replace_file(path + "/metrics.jsonl", "");
+  // whatever the parameters are to begin with, a run that is killed at once goes on from them
+  save_safetensors(path + "/checkpoint.safetensors", trainer.state());
   // last: a folder with a configuration is a run
   replace_file(path + "/config.json", to_json(config) + "\n");
 }
@@ -218,7 +221,7 @@ RunResult train_run(const std::string& path, const RunConfig& config, const Data
   Trainer trainer(model, {prepared.train, prepared.validation, prepared.preparation, config.task},
                   config.training);
   if (start == RunStart::Fresh) {
-    open_fresh(path, config, data);
+    open_fresh(path, config, data, trainer);
     folder.note(message("a new run: ", prepared.train.samples(), " series to train on, ",
                         prepared.validation.samples(), " for validation, ", prepared.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));
