@@ -190,7 +190,12 @@ void open_again(const std::string& path, Trainer& trainer, const DataSet& data) 
     throw std::runtime_error(message("the data have changed since ", path, " began: they were ", before,
                                      ", they are ", fingerprint(data)));
   const std::string checkpoint = path + "/checkpoint.safetensors";
-  if (fs::exists(checkpoint)) trainer.set_state(load_safetensors(checkpoint));
+  const NamedTensors state = load_safetensors(checkpoint);
+  try {
+    trainer.set_state(state);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(message(checkpoint, ": ", error.what()));
+  }
   cut_metrics(path + "/metrics.jsonl", trainer.epochs_done());
 }
 

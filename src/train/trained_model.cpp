@@ -1,3 +1,5 @@
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 #include "fastweights/error.h"
@@ -81,9 +83,13 @@ TrainedModel load_trained(const std::string& path) {
     return found->second;
   };
   const std::string preparation = get("preparation"), task = get("task"), threshold = get("threshold");
+  char* end = nullptr;
+  const double decided = std::strtod(threshold.c_str(), &end);
+  if (threshold.empty() || *end != '\0' || !std::isfinite(decided))
+    throw std::runtime_error(message(file, ": its threshold is damaged: ", threshold));
   try {
     return {load_model(file), preparation_from(parse_json(preparation)),
-            read_fields(parse_json(task), TaskConfig{}), std::stod(threshold)};
+            read_fields(parse_json(task), TaskConfig{}), decided};
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(message(file, ": its preparation is damaged: ", error.what()));
   }
