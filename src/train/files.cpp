@@ -18,6 +18,14 @@ namespace {
   throw std::runtime_error(message("cannot ", what, " ", path, ": ", std::strerror(errno)));
 }
 
+// leaves nothing of a file that could not be written
+[[noreturn]] void give_up(const std::string& path, const std::string& temporary) {
+  const int error = errno;
+  unlink(temporary.c_str());
+  errno = error;
+  refuse(path, "write");
+}
+
 }  // namespace
 
 void replace_file(const std::string& path, const std::string& contents) {
@@ -31,15 +39,15 @@ void replace_file(const std::string& path, const std::string& contents) {
     if (count < 0) {
       const int error = errno;
       close(file);
-      unlink(temporary.c_str());
       errno = error;
-      refuse(path, "write");
+      give_up(path, temporary);
     }
     done += static_cast<size_t>(count);
   }
   // on the disk before it takes the other's name
   const bool good = fsync(file) == 0;
-  if (close(file) != 0 || !good || std::rename(temporary.c_str(), path.c_str()) != 0) refuse(path, "write");
+  if (close(file) == 0 && good && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+  give_up(path, temporary);
 }
 
 std::string file_text(const std::string& path) {

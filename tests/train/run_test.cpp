@@ -1,0 +1,332 @@
+#include "fastweights/run.h"
+
+#include <sys/resource.h>
+#include <csignal>
+
+#include <sstream>
+
+#include "base/json_fields.h"
+#include "data/data_support.h"
+#include "support/support.h"
+#include "train/train_cases.h"
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+
+const char* const kSettings =
+    R"({"model": {"hidden_size": 8, "heads": 2, "feed_forward_size": 8},
+        "training": {"epochs": 4, "batch_size": 4, "learning_rate": 0.01}})";
+
+RunConfig small_config(const DataSet& data) { return make_run_config("delta-ode", kSettings, data); }
+
+// asks to stop after so many steps
+RunEvents stop_after(int64_t steps) {
+  RunEvents events;
+  events.stop = [left = steps]() mutable { return --left <= 0; };
+  return events;
+}
+
+// of a file of metrics, without the time they took
+std::vector<std::string> epochs_in(const std::string& folder) {
+  std::istringstream lines(file_text(folder + "/metrics.jsonl"));
+  std::vector<std::string> epochs;
+  for (std::string line; std::getline(lines, line);) {
+    Json json = Json::parse(line);
+    json.erase("seconds");
+    epochs.push_back(json.dump());
+  }
+  return epochs;
+}
+
+void expect_same_runs(const std::string& a, const std::string& b) {
+  EXPECT_TRUE(same_bits(load_trained(a).model, load_trained(b).model));
+  EXPECT_EQ(load_trained(a).threshold, load_trained(b).threshold);
+  EXPECT_EQ(epochs_in(a), epochs_in(b));
+  EXPECT_EQ(file_text(a + "/result.json"), file_text(b + "/result.json"));
+}
+
+// 16 series to train on: 4 steps per epoch
+class Run : public ::testing::Test {
+ protected:
+  RunResult train(const char* name, RunStart start, const RunEvents& events = {}) {
+    return train_run(folder_.path(name), config_, data_, start, events);
+  }
+  std::string whole() {
+    EXPECT_EQ(train("whole", RunStart::Fresh).end, RunEnd::Finished);
+    return folder_.path("whole");
+  }
+
+  TestFolder folder_;
+  DataSet data_ = two_classes(24);
+  RunConfig config_ = small_config(data_);
+};
+
+TEST_F(Run, LeavesAFolderThatSaysEverything) {
+  std::vector<std::string> notes;
+  RunEvents events;
+  events.note = [&](const std::string& line) { notes.push_back(line); };
+  const RunResult result = train("run", RunStart::Fresh, events);
+  EXPECT_EQ(result.end, RunEnd::Finished);
+  const std::string path = folder_.path("run");
+  for (const char* name : {"config.json", "environment.json", "metrics.jsonl", "log.txt", "result.json",
+                           "checkpoint.safetensors", "model.safetensors"})
+    EXPECT_TRUE(std::filesystem::exists(path + "/" + name)) << name;
+  EXPECT_EQ(epochs_in(path).size(), 4u);
+  EXPECT_EQ(to_json(read_run_config(path)), to_json(config_));
+  ASSERT_EQ(result.parts.size(), 3u);
+  const Json json = parse_json(file_text(path + "/result.json"));
+  EXPECT_EQ(json["test"]["accuracy"].get<double>(), metric(result.parts[2].second, "accuracy"));
+  EXPECT_EQ(json["best_epoch"].get<int64_t>(), result.best_epoch);
+  EXPECT_EQ(notes.size(), 2u);
+}
+
+TEST_F(Run, StoppedInMidEpochAndResumedItIsTheSame) {
+  const std::string expected = whole();
+  for (const int64_t steps : {3, 10}) {
+    const std::string name = "stopped" + std::to_string(steps);
+    EXPECT_EQ(train(name.c_str(), RunStart::Fresh, stop_after(steps)).end, RunEnd::Stopped);
+    EXPECT_EQ(refusal([&] { load_trained(folder_.path(name)); }),
+              folder_.path(name) + " has no model.safetensors: its training has not finished an epoch");
+    // twice, the second time for one step
+    EXPECT_EQ(train(name.c_str(), RunStart::Resume, stop_after(1)).end, RunEnd::Stopped);
+    EXPECT_EQ(train(name.c_str(), RunStart::Resume).end, RunEnd::Finished);
+    expect_same_runs(folder_.path(name), expected);
+  }
+}
+
+TEST_F(Run, KilledAfterTheLastCheckpointItDoesThoseStepsAgain) {
+  const std::string expected = whole();
+  EXPECT_EQ(train("killed", RunStart::Fresh, stop_after(3)).end, RunEnd::Stopped);
+  RunEvents events;
+  events.step = [](const Trainer& trainer, const TrainStep&) {
+    if (trainer.steps_done() == 11) throw std::domain_error("killed");
+  };
+  EXPECT_THROW(train("killed", RunStart::Resume, events), std::domain_error);
+  // two epochs and half a line that the checkpoint knows nothing of
+  EXPECT_EQ(epochs_in(folder_.path("killed")).size(), 2u);
+  std::ofstream(folder_.path("killed/metrics.jsonl"), std::ios::app) << R"({"epoch": 3, "lo)";
+  EXPECT_EQ(train("killed", RunStart::Resume).end, RunEnd::Finished);
+  expect_same_runs(folder_.path("killed"), expected);
+}
+
+TEST_F(Run, KilledBeforeTheFirstCheckpointItStillStartsFromTheGivenModel) {
+  whole();
+  const TrainedModel start = load_trained(folder_.path("whole"));
+  const auto from_model = [&](const char* name, const RunEvents& events) {
+    return train_run(folder_.path(name), config_, data_, RunStart::Fresh, events, start);
+  };
+  from_model("expected", {});
+  EXPECT_FALSE(same_bits(load_trained(folder_.path("expected")).model, start.model));
+  RunEvents events;
+  events.step = [](const Trainer&, const TrainStep&) { throw std::domain_error("killed"); };
+  EXPECT_THROW(from_model("killed", events), std::domain_error);
+  EXPECT_EQ(train("killed", RunStart::Resume).end, RunEnd::Finished);
+  expect_same_runs(folder_.path("killed"), folder_.path("expected"));
+}
+
+TEST_F(Run, AFinishedRunResumedStaysAsItIs) {
+  const std::string path = whole(), model = file_text(path + "/model.safetensors");
+  const auto epochs = epochs_in(path);
+  EXPECT_EQ(train("whole", RunStart::Resume).end, RunEnd::Finished);
+  EXPECT_EQ(file_text(path + "/model.safetensors"), model);
+  EXPECT_EQ(epochs_in(path), epochs);
+}
+
+TEST_F(Run, OtherDataAreNoticed) {
+  train("run", RunStart::Fresh, stop_after(3));
+  const auto refused = [&](auto change) {
+    DataSet other = two_classes(24);
+    change(other);
+    return refusal([&] { train_run(folder_.path("run"), config_, other, RunStart::Resume); });
+  };
+  const std::string sentence =
+      "the data have changed since " + folder_.path("run") + " began: they were 24 series";
+  for (const std::string& got :
+       {refused([](DataSet& d) { d.values[3] += 1; }),
+        refused([](DataSet& d) { std::swap(d.labels[0], d.labels[1]); }),
+        refused([](DataSet& d) { d.targets[5] += 1; }), refused([](DataSet& d) { d.times[0] -= 1; }),
+        refused([](DataSet& d) { d = two_classes(23); })})
+    EXPECT_EQ(got.substr(0, sentence.size()), sentence);
+  EXPECT_EQ(train("run", RunStart::Resume).end, RunEnd::Finished);
+}
+
+TEST_F(Run, AFolderWithARunIsNotOverwritten) {
+  train("run", RunStart::Fresh, stop_after(3));
+  EXPECT_EQ(
+      refusal([&] { train("run", RunStart::Fresh); }),
+      "there is a run in " + folder_.path("run") + " already: go on with --resume, or choose another folder");
+  EXPECT_EQ(refusal([&] { train("none", RunStart::Resume); }),
+            "cannot read " + folder_.path("none/data.json"));
+  EXPECT_EQ(refusal([&] { read_run_config(folder_.path("none")); }),
+            folder_.path("none") + " is not the folder of a run: there is no config.json in it");
+}
+
+TEST_F(Run, ADamagedCheckpointIsNamed) {
+  train("run", RunStart::Fresh, stop_after(3));
+  const std::string path = folder_.path("run/checkpoint.safetensors"), good = file_text(path);
+  const auto refused = [&] { return refusal([&] { train("run", RunStart::Resume); }); };
+  for (const std::string& bad :
+       {good.substr(0, good.size() / 2), good.substr(0, 5), std::string("nonsense")}) {
+    folder_.file("run/checkpoint.safetensors", bad);
+    EXPECT_EQ(refused().substr(0, path.size()), path);
+  }
+  NamedTensors state;
+  state.tensors["counts"] = at::zeros({5}, at::kLong);
+  save_safetensors(path, state);
+  EXPECT_EQ(refused(), path + ": the checkpoint has no 'numbers'");
+  folder_.file("run/checkpoint.safetensors", good);
+  EXPECT_EQ(train("run", RunStart::Resume).end, RunEnd::Finished);
+}
+
+// no file grows beyond so many bytes, as on a disk that is full
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    signal_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit = {bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_ = {};
+  void (*signal_)(int);
+};
+
+TEST_F(Run, AFullDiskLeavesTheOldCheckpoint) {
+  const std::string expected = whole();
+  train("run", RunStart::Fresh, stop_after(3));
+  const std::string path = folder_.path("run/checkpoint.safetensors"), good = file_text(path);
+  ASSERT_GT(good.size(), 5000u);
+  {
+    const FullDisk full(5000);
+    EXPECT_EQ(refusal([&] { train("run", RunStart::Resume, stop_after(5)); }),
+              path + ": cannot be written: File too large");
+  }
+  EXPECT_EQ(file_text(path), good);
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path("run")))
+    EXPECT_NE(entry.path().extension(), ".part");
+  {
+    // not even a line of metrics
+    const FullDisk full(20);
+    EXPECT_NE(refusal([&] { train("run", RunStart::Resume); }), "");
+  }
+  EXPECT_EQ(train("run", RunStart::Resume).end, RunEnd::Finished);
+  expect_same_runs(folder_.path("run"), expected);
+}
+
+TEST_F(Run, TroubleLeavesAReproducer) {
+  data_.values[0] = 1e30;
+  config_ = make_run_config("delta-ode", kSettings, data_);
+  config_.prepare = {.scaling = Scaling::None, .clip = 0};
+  config_.split = {.rule = SplitRule::Random, .validation = 0, .test = 0};
+  config_.training.learning_rate = 1e20;
+  config_.training.clip = 0;
+  const RunResult result = train("run", RunStart::Fresh);
+  EXPECT_EQ(result.end, RunEnd::NotFinite);
+  EXPECT_NE(result.message.find("not_finite.safetensors"), std::string::npos) << result.message;
+  const SafetensorsFile file(folder_.path("run/not_finite.safetensors"));
+  EXPECT_TRUE(file.contains("batch.values") && file.contains("parameter.head.bias"));
+}
+
+TEST_F(Run, ATrainedModelOnDiskPredictsTheSame) {
+  const TrainedModel trained = load_trained(whole());
+  TrainedModel copy = trained;
+  copy.threshold = 1 / 3.0;
+  copy.task.horizon = 0.1;
+  save_trained(folder_.path("copy.safetensors"), copy);
+  const TrainedModel again = load_trained(folder_.path("copy.safetensors"));
+  EXPECT_EQ(again.threshold, copy.threshold);
+  EXPECT_EQ(again.task.horizon, copy.task.horizon);
+  EXPECT_EQ(again.task.kind, trained.task.kind);
+  EXPECT_EQ(again.preparation.classes, trained.preparation.classes);
+  const auto outputs = [&](const TrainedModel& t) {
+    return predict(t.model, prepare(matched(data_, t.preparation), t.preparation), t.preparation, t.task)
+        .outputs;
+  };
+  EXPECT_TRUE(at::equal(outputs(again), outputs(trained)));
+  // which is what the run itself found
+  const Split parts = split(data_, config_.split);
+  const PreparedData test = prepare(subset(data_, parts.test), trained.preparation);
+  const Metrics m = evaluate(predict(trained.model, test, trained.preparation, trained.task), trained.task,
+                             trained.preparation);
+  const Json result = parse_json(file_text(folder_.path("whole/result.json")));
+  EXPECT_EQ(metric(m, "log_loss"), result["test"]["log_loss"].get<double>());
+}
+
+TEST_F(Run, FilesThatAreNoTrainedModelsAreRefused) {
+  const std::string path = folder_.path("model.safetensors");
+  save_model(path, FastWeightProgrammer(config_.model));
+  EXPECT_EQ(refusal([&] { load_trained(path); }),
+            path + ": there is no preparation in it; was it saved by 'fastweights train'?");
+  const std::string empty = std::filesystem::path(folder_.file("empty/x", "")).parent_path();
+  EXPECT_EQ(refusal([&] { load_trained(empty); }),
+            empty + " has no model.safetensors: this is not the folder of a run");
+  NamedTensors file = load_safetensors(whole() + "/model.safetensors");
+  file.metadata["threshold"] = "half";
+  save_safetensors(path, file);
+  EXPECT_EQ(refusal([&] { load_trained(path); }), path + ": its threshold is damaged: half");
+  file.metadata["threshold"] = "0.5";
+  file.metadata["preparation"] = "{}";
+  save_safetensors(path, file);
+  EXPECT_EQ(refusal([&] { load_trained(path); }).rfind(path + ": its preparation is damaged: ", 0), 0u);
+}
+
+TEST_F(Run, ConfigurationsHaveNearestNames) {
+  const auto refused = [&](const char* model, const char* settings) {
+    return error_message([&] { make_run_config(model, settings, data_); });
+  };
+  EXPECT_EQ(refused("delta-cdee", "{}"), "there is no model 'delta-cdee'; the nearest is 'delta-cde'");
+  EXPECT_EQ(refused("delta-cde", R"({"trainning": {}})"),
+            "[config] there is no key 'trainning'; the nearest is 'training'");
+  EXPECT_EQ(refused("delta-cde", R"({"training": {"epoch": 3}})"),
+            "[config] there is no key 'training.epoch'; the nearest is 'training.epochs'");
+  EXPECT_EQ(refused("delta-cde", R"({"model": {"solver": {"metod": "rk4"}}})"),
+            "[config] there is no key 'model.solver.metod'; the nearest is 'model.solver.method'");
+  EXPECT_NE(refused("delta-cde", R"({"split": {"rule": "foldz"}})").find("the nearest is 'folds'"),
+            std::string::npos);
+}
+
+TEST_F(Run, ConfigurationsFitTheDataAndGoThroughJson) {
+  EXPECT_EQ(config_.task.kind, TaskKind::Classification);
+  EXPECT_EQ(config_.model.channels, 3);
+  EXPECT_EQ(config_.model.outputs, 1);
+  EXPECT_EQ(config_.model.hidden_size, 8);
+  EXPECT_EQ(config_.training.epochs, 4);
+  EXPECT_EQ(to_json(run_config_from_json(to_json(config_))), to_json(config_));
+  const RunConfig rde = make_run_config("oja-rde", R"({"task": {"kind": "regression"}})", data_);
+  EXPECT_EQ(rde.model.control.kind, ControlKind::LogSignature);
+  EXPECT_EQ(rde.model.rule, "oja");
+  EXPECT_EQ(rde.task.kind, TaskKind::Regression);
+  for (const std::string& name : model_names()) EXPECT_NO_THROW(make_run_config(name, "{}", data_)) << name;
+}
+
+TEST_F(Run, FilesAreReplacedAsAWhole) {
+  const std::string path = folder_.path("file");
+  replace_file(path, "one");
+  replace_file(path, "two\n");
+  EXPECT_EQ(file_text(path), "two\n");
+  {
+    const FullDisk full(1000);
+    EXPECT_EQ(refusal([&] { replace_file(path, std::string(2000, 'x')); }),
+              "cannot write " + path + ": File too large");
+  }
+  EXPECT_EQ(file_text(path), "two\n");
+  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+  EXPECT_EQ(refusal([&] { file_text(folder_.path("")); }).rfind("cannot read ", 0), 0u);
+  // a folder cannot be replaced, and nothing is left beside it
+  folder_.file("folder/inside", "");
+  EXPECT_NE(refusal([&] { replace_file(folder_.path("folder"), "x"); }), "");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("folder.part")));
+}
+
+}  // namespace
+}  // namespace fastweights
