@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -167,16 +168,10 @@ TEST(Trainer, TakesTheParametersOfTheBestEpoch) {
   std::vector<std::vector<Tensor>> parameters;
   std::vector<double> losses;
   int64_t last_best = 0;
-  for (const TrainStep& step : [&] {
-         std::vector<TrainStep> ends;
-         while (!trainer.finished()) {
-           const TrainStep now = trainer.step();
-           if (!now.epoch_record) continue;
-           ends.push_back(now);
-           parameters.push_back(copies(trainer));
-         }
-         return ends;
-       }()) {
+  while (!trainer.finished()) {
+    const TrainStep step = trainer.step();
+    if (!step.epoch_record) continue;
+    parameters.push_back(copies(trainer));
     losses.push_back(metric(step.epoch_record->validation, "log_loss"));
     if (step.epoch_record->best) last_best = step.epoch_record->epoch;
   }
@@ -189,6 +184,12 @@ TEST(Trainer, TakesTheParametersOfTheBestEpoch) {
   EXPECT_FALSE(equal(copies(trainer), parameters[static_cast<size_t>(best - losses.begin())]));
   trainer.take_best();
   EXPECT_TRUE(equal(copies(trainer), parameters[static_cast<size_t>(best - losses.begin())]));
+}
+
+TEST(Trainer, OfEquallyGoodEpochsTheLastIsTaken) {
+  Trainer trainer = small_trainer({.epochs = 5, .learning_rate = 1e-12, .metric = "accuracy"});
+  run(trainer);
+  EXPECT_EQ(trainer.best_epoch(), 5);
 }
 
 TEST(Trainer, TroubleLeavesTheParametersAlone) {
