@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "commands.h"
 #include "fastweights/environment.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights::cli {
 namespace {
@@ -18,6 +21,32 @@ void check_command(const CLI::App& program, const std::string& word) {
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
   throw std::invalid_argument("there is no command '" + word + "'; there are " + known);
+}
+
+constexpr int kWrongCommandLine = 2;
+
+// names of the options of a command and of those it belongs to
+std::vector<std::string> option_names(const CLI::App* app) {
+  std::vector<std::string> names;
+  for (; app != nullptr; app = app->get_parent()) {
+    for (const CLI::Option* option : app->get_options()) {
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::string unknown_option(const CLI::App& program, int argc, char** argv) {
+  const CLI::App* app = &program;
+  while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
+  const std::vector<std::string> names = option_names(app);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    if (word.rfind("--", 0) != 0 || std::find(names.begin(), names.end(), word) != names.end()) continue;
+    return "there is no option " + word + "; the nearest is " + nearest(word, names);
+  }
+  return "there is something that '" + app->get_name() + "' does not know; see fastweights " +
+         app->get_name() + " --help";
 }
 
 int run(int argc, char** argv) {
@@ -53,7 +82,15 @@ int run(int argc, char** argv) {
         stdout);
   });
   if (argc > 1) check_command(program, argv[1]);
-  CLI11_PARSE(program, argc, argv);
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::ExtrasError&) {
+    std::fprintf(stderr, "fastweights: %s\n", unknown_option(program, argc, argv).c_str());
+    return kWrongCommandLine;
+  } catch (const CLI::ParseError& error) {
+    // help and version end here, too
+    return program.exit(error) == 0 ? 0 : kWrongCommandLine;
+  }
   return session.exit_status;
 }
 

@@ -80,14 +80,14 @@ void Progress::bar(const Trainer& trainer, const TrainStep& step) {
 }
 
 void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
-  const double value = metric(record.validation, metric_);
-  last_ = message("validation ", metric_, " ", number(value));
+  const std::string& name = trainer.config().metric;
+  last_ = message("validation ", name, " ", number(metric(record.validation, name)));
   if (style_ == Style::Json) {
     std::printf("{\"epoch\": %lld, \"epochs\": %lld, \"loss\": %.6g, \"seconds\": %.3f, \"best\": %s",
                 static_cast<long long>(record.epoch), static_cast<long long>(trainer.config().epochs),
                 record.loss, record.seconds, record.best ? "true" : "false");
-    for (const auto& [name, number] : record.validation) {
-      if (std::isfinite(number)) std::printf(", \"validation_%s\": %.6g", name.c_str(), number);
+    for (const auto& [known, number] : record.validation) {
+      if (std::isfinite(number)) std::printf(", \"validation_%s\": %.6g", known.c_str(), number);
     }
     std::printf("}\n");
     std::fflush(stdout);

@@ -16,7 +16,7 @@ Style style_for_stdout();
 
 class Progress {
  public:
-  Progress(Style style, std::string metric) : style_(style), metric_(std::move(metric)) {}
+  explicit Progress(Style style) : style_(style) {}
 
   void step(const Trainer& trainer, const TrainStep& step);
   void note(const std::string& line);
@@ -28,7 +28,6 @@ class Progress {
   void epoch(const Trainer& trainer, const TrainEpoch& record);
 
   Style style_;
-  std::string metric_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now(), shown_ = {};
   int64_t steps_ = 0, samples_ = 0;  // since the start of this process
   double seconds_ = 0;

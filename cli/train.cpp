@@ -137,9 +137,7 @@ void run(const TrainCommand& command, Session& session) {
   }
   std::optional<TrainedModel> start_from;
   if (!command.from.empty()) start_from = load_trained(command.from);
-  Progress progress(style_of(command), config.training.metric.empty()
-                                           ? (config.model.outputs == 1 ? "auroc" : "accuracy")
-                                           : config.training.metric);
+  Progress progress(style_of(command));
   print_plan(config, data, progress);
   std::signal(SIGINT, on_interrupt);
   std::signal(SIGTERM, on_interrupt);

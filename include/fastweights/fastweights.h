@@ -12,6 +12,7 @@
 #include "fastweights/metrics.h"
 #include "fastweights/model.h"
 #include "fastweights/model_config.h"
+#include "fastweights/nearest.h"
 #include "fastweights/optimise.h"
 #include "fastweights/prepare.h"
 #include "fastweights/product.h"

@@ -37,8 +37,8 @@ struct Preparation {
   std::vector<Scale> target_scales = {};   // [O]
   std::string time_unit = {};              ///< of the data
   double median_gap = 1;                   ///< between neighbouring times
-  /// Elapsed time and counts are divided by this beyond the median gap, so that they stay near 100 in a long
-  /// series.
+  /// Elapsed time and counts are divided by this beyond the median gap, so that they stay within a few units
+  /// like other channels, however long a series is.
   double length_scale = 1;
 
   /// Channels and static features that a model sees.

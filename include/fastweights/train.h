@@ -112,6 +112,7 @@ class Trainer {
   double rate() const;
   const std::vector<std::vector<int64_t>>& batches();
   TrainEpoch end_epoch();
+  double slack() const;
   void choose(TrainEpoch& record);
 
   FastWeightProgrammer model_;

@@ -1,4 +1,4 @@
-#include "base/nearest.h"
+#include "fastweights/nearest.h"
 
 #include <algorithm>
 #include <numeric>

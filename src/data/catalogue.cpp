@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "base/nearest.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

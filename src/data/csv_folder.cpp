@@ -3,9 +3,9 @@
 #include <map>
 #include <set>
 
-#include "base/nearest.h"
 #include "data/csv_table.h"
 #include "data/readers.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

@@ -8,8 +8,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "base/nearest.h"
 #include "fastweights/error.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

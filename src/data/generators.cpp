@@ -8,10 +8,10 @@
 #include <map>
 #include <numbers>
 
-#include "base/nearest.h"
 #include "base/random.h"
 #include "data/readers.h"
 #include "fastweights/error.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

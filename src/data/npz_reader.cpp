@@ -4,10 +4,10 @@
 #include <optional>
 #include <set>
 
-#include "base/nearest.h"
 #include "data/csv_table.h"
 #include "data/npz.h"
 #include "data/readers.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

@@ -6,10 +6,10 @@
 #include <map>
 #include <stdexcept>
 
-#include "base/nearest.h"
 #include "data/files.h"
 #include "data/readers.h"
 #include "fastweights/error.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

@@ -4,11 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "base/nearest.h"
 #include "fastweights/error.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {
+
+// where elapsed time and counts of a typical series end: like other channels they stay within a few units
+constexpr double kTypicalEnd = 3;
 
 // like the published code: with n - 1, and never quite zero
 Scale standard(const std::vector<double>& values) {
@@ -125,7 +128,7 @@ Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
   for (size_t o = 0; o < head.targets.size(); ++o)
     p.target_scales.push_back(scale_of(train.targets, o, head.targets.size(), Scaling::Standard));
   p.median_gap = median_gap(train);
-  p.length_scale = std::max(1.0, typical_duration(train, p.median_gap) / 100);
+  p.length_scale = std::max(1.0, typical_duration(train, p.median_gap) / kTypicalEnd);
   return p;
 }
 

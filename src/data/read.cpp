@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <optional>
 
-#include "base/nearest.h"
 #include "data/parsers.h"
 #include "data/readers.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "base/json_fields.h"
-#include "base/nearest.h"
 #include "base/random.h"
 #include "fastweights/error.h"
+#include "fastweights/nearest.h"
 
 namespace fastweights {
 namespace {

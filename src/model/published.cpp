@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/nearest.h"
 #include "fastweights/error.h"
+#include "fastweights/nearest.h"
 #include "tensor/autograd.h"
 
 namespace fastweights::published {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/nearest.h"
+#include "fastweights/nearest.h"
 #include "fastweights/run.h"
 #include "model/config_fields.h"
 #include "train/run_fields.h"
@@ -39,8 +39,10 @@ ModelConfig default_model(const std::string& name, const DataSet& data, const Pr
   config.heads = 8;
   config.feed_forward_size = 128;
   config.time_unit = preparation.median_gap;
-  config.dropout = 0.1;
-  config.value_dropout = 0.1;
+  config.dropout = 0.2;
+  config.value_dropout = 0.2;
+  // Oja's rule is stiff where values are long: shorter ones
+  if (parts.rule == "oja") config.heads = 16;
   if (config.static_features > 0) {
     config.initial = InitialWeights::StaticFeatures;
     config.static_hidden_size = 64;

@@ -98,7 +98,7 @@ Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const T
   return hidden;
 }
 
-// [R, 1]: elapsed time, [R, C]: observations so far; both stay near 100 in a long series
+// [R, 1]: elapsed time, [R, C]: observations so far; both within a few units
 Tensor elapsed(const Tensor& times, const Rows& rows, const Preparation& preparation) {
   const double* t = times.data_ptr<double>();
   Tensor out = at::empty({times.size(0), 1}, at::TensorOptions(at::kFloat));

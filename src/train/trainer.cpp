@@ -6,9 +6,9 @@
 #include <numeric>
 
 #include "base/json_fields.h"
-#include "base/nearest.h"
 #include "base/random.h"
 #include "fastweights/error.h"
+#include "fastweights/nearest.h"
 #include "fastweights/train.h"
 #include "tensor/autograd.h"
 
@@ -247,15 +247,22 @@ TrainEpoch Trainer::end_epoch() {
   return record;
 }
 
+double Trainer::slack() const {
+  constexpr int64_t kFew = 100;
+  const int64_t samples = data_.validation.samples();
+  return config_.metric == "accuracy" && samples > 0 && samples < kFew ? 1.001 / static_cast<double>(samples)
+                                                                       : 0;
+}
+
 void Trainer::choose(TrainEpoch& record) {
   double value = metric(record.validation, config_.metric);
   // nothing to choose by but training itself
   if (std::isnan(value)) value = larger_is_better(config_.metric) ? -record.loss : record.loss;
   const bool better = larger_is_better(config_.metric) ? value > best_value_ : value < best_value_;
-  // with few series many epochs are equally good, and the one that learned longest is taken
-  record.best = better || value == best_value_;
+  // among few series a mistake more or less says nothing: the epoch that learned longest is taken
+  record.best = better || value == best_value_ || value >= best_value_ - slack();
+  if (better) best_value_ = value;
   if (record.best) {
-    best_value_ = value;
     best_epoch_ = record.epoch;
     best_.clear();
     for (const Tensor& parameter : model_.parameter_tensors()) best_.push_back(parameter.detach().clone());

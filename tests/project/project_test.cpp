@@ -68,6 +68,7 @@ const std::map<std::string, std::set<std::string>> kBelow = {
 const std::map<std::string, std::string> kPublicHeaders = {
     {"error.h", "base"},
     {"tableau.h", "base"},
+    {"nearest.h", "base"},
     {"tensor.h", "tensor"},
     {"time.h", "tensor"},
     {"ragged.h", "tensor"},
