@@ -72,7 +72,7 @@ TrainedModel load_trained(const std::string& path) {
   if (folder && !std::filesystem::exists(file))
     throw std::runtime_error(message(path, " has no model.safetensors: ",
                                      std::filesystem::exists(path + "/config.json")
-                                         ? "its training has not finished an epoch"
+                                         ? "its training has not finished, go on with --resume"
                                          : "this is not the folder of a run"));
   const SafetensorsFile opened(file);
   const auto get = [&](const char* key) {

@@ -87,8 +87,9 @@ TEST_F(Run, StoppedInMidEpochAndResumedItIsTheSame) {
   for (const int64_t steps : {3, 10}) {
     const std::string name = "stopped" + std::to_string(steps);
     EXPECT_EQ(train(name.c_str(), RunStart::Fresh, stop_after(steps)).end, RunEnd::Stopped);
-    EXPECT_EQ(refusal([&] { load_trained(folder_.path(name)); }),
-              folder_.path(name) + " has no model.safetensors: its training has not finished an epoch");
+    EXPECT_EQ(
+        refusal([&] { load_trained(folder_.path(name)); }),
+        folder_.path(name) + " has no model.safetensors: its training has not finished, go on with --resume");
     // twice, the second time for one step
     EXPECT_EQ(train(name.c_str(), RunStart::Resume, stop_after(1)).end, RunEnd::Stopped);
     EXPECT_EQ(train(name.c_str(), RunStart::Resume).end, RunEnd::Finished);
