@@ -260,7 +260,7 @@ void Trainer::choose(TrainEpoch& record) {
   if (std::isnan(value)) value = larger_is_better(config_.metric) ? -record.loss : record.loss;
   const bool better = larger_is_better(config_.metric) ? value > best_value_ : value < best_value_;
   // among few series a mistake more or less says nothing: the epoch that learned longest is taken
-  record.best = better || value == best_value_ || value >= best_value_ - slack();
+  record.best = better || value == best_value_ || std::abs(value - best_value_) <= slack();
   if (better) best_value_ = value;
   if (record.best) {
     best_epoch_ = record.epoch;
