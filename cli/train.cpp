@@ -121,6 +121,9 @@ void run(const TrainCommand& command, Session& session) {
   const bool resume = !command.resume.empty();
   const std::string folder = resume ? command.resume : command.out;
   FW_CHECK(!folder.empty(), "say where the run goes: --out FOLDER");
+  FW_CHECK(!resume || (command.out.empty() && command.from.empty() && settings_json(command) == "{}"),
+           "--resume goes on with a run as it began; other settings need a new run, which --from lets begin "
+           "with its parameters");
   RunConfig config;
   DataConfig source;
   if (resume) {
