@@ -152,6 +152,25 @@ Tensor prepared_statics(const DataSet& data, const Preparation& preparation) {
   return at::cat(parts, 1);
 }
 
+// a model needs two points: a row that is alone gets one before it that says the same, so nothing changes but
+// the time that passes until the end
+RaggedSeries with_company(const Tensor& channels, const Tensor& times, const Rows& rows, double gap) {
+  std::vector<int64_t> index, offsets = {0}, added;
+  for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
+    const int64_t first = rows.offsets[b], last = rows.offsets[b + 1];
+    if (last - first == 1) {
+      added.push_back(static_cast<int64_t>(index.size()));
+      index.push_back(first);
+    }
+    for (int64_t i = first; i < last; ++i) index.push_back(i);
+    offsets.push_back(static_cast<int64_t>(index.size()));
+  }
+  if (added.empty()) return {channels, times, whole_numbers(rows.offsets)};
+  const Tensor all = whole_numbers(index), new_times = times.index_select(0, all);
+  for (const int64_t i : added) new_times.data_ptr<double>()[i] -= gap;
+  return {channels.index_select(0, all), new_times, whole_numbers(offsets)};
+}
+
 }  // namespace
 
 TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
@@ -219,7 +238,8 @@ Batch make_batch(const PreparedData& data, const Preparation& preparation, const
     default:
       if (data.labels.defined()) batch.classes = data.labels.index_select(0, which);
   }
-  batch.input.series = {model_channels(values, times, rows, preparation), times, offsets};
+  batch.input.series =
+      with_company(model_channels(values, times, rows, preparation), times, rows, preparation.median_gap);
   if (data.statics.defined()) batch.input.static_features = data.statics.index_select(0, which);
   return batch;
 }
