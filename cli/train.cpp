@@ -178,7 +178,7 @@ void add_train(CLI::App& program, Session& session) {
   app->add_option("--set", command->settings, "KEY=VALUE for any key, such as model.heads=4; may be repeated")
       ->take_all();
   app->add_option("--epochs", command->epochs, "default: about 2,000 steps");
-  app->add_option("--batch-size", command->batch_size, "default: a sixteenth of the series, 8 to 256");
+  app->add_option("--batch-size", command->batch_size, "default: a sixteenth of the series, 16 to 256");
   app->add_option("--learning-rate", command->learning_rate, "default: 0.003");
   app->add_option("--seed", command->seed, "of parameters, order and dropout; default: 1");
   app->add_option(

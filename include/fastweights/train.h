@@ -24,7 +24,7 @@ enum class ClassWeights { None, Balanced };
 
 struct TrainConfig {
   int64_t epochs = 0;      ///< 0: about 2,000 steps, at least 20 and at most 150 epochs
-  int64_t batch_size = 0;  ///< 0: a sixteenth of the data, at least 8 and at most 256
+  int64_t batch_size = 0;  ///< 0: a sixteenth of the data, at least 16 and at most 256
   double learning_rate = 3e-3;
   double weight_decay = 0.01;
   double clip = 1;  ///< largest 2-norm of a gradient; 0: any

@@ -36,13 +36,11 @@ ModelConfig default_model(const std::string& name, const DataSet& data, const Pr
   config.rule = parts.rule == "delta" ? "delta_pre" : parts.rule;
   config.drive = parts.drive == "cde" ? Drive::DerivativeKeys : Drive::X;
   config.hidden_size = 64;
-  config.heads = 8;
+  config.heads = 16;
   config.feed_forward_size = 128;
   config.time_unit = preparation.median_gap;
   config.dropout = 0.2;
   config.value_dropout = 0.2;
-  // Oja's rule is stiff where values are long: shorter ones
-  if (parts.rule == "oja") config.heads = 16;
   if (config.static_features > 0) {
     config.initial = InitialWeights::StaticFeatures;
     config.static_hidden_size = 64;

@@ -27,7 +27,7 @@ TrainConfig completed(TrainConfig config, const TrainData& data) {
   FW_CHECK(samples > 0, "[train] there are no series to train on");
   FW_CHECK(config.epochs >= 0, "[train] epochs must not be negative, got ", config.epochs);
   FW_CHECK(config.batch_size >= 0, "[train] batch_size must not be negative, got ", config.batch_size);
-  if (config.batch_size == 0) config.batch_size = std::clamp<int64_t>(samples / 16, 8, 256);
+  if (config.batch_size == 0) config.batch_size = std::clamp<int64_t>(samples / 16, 16, 256);
   config.batch_size = std::min(config.batch_size, samples);
   const int64_t steps = (samples + config.batch_size - 1) / config.batch_size;
   if (config.epochs == 0) config.epochs = std::clamp<int64_t>(2000 / steps, 20, 150);
