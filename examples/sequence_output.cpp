@@ -4,14 +4,14 @@
 
 using namespace fastweights;
 
-struct Batch {
+struct Averages {
   RaggedSeries series;
   Tensor targets;  // [N, 1]: one for each time of each series
 };
 
 /// Synthetic data: noise at irregular times. The target is its decaying average dm/dt = x - m, which begins
 /// at 0; between observations x keeps its last value.
-Batch synthetic_averages(int64_t samples) {
+Averages synthetic_averages(int64_t samples) {
   std::vector<Tensor> times, values, targets;
   for (int64_t b = 0; b < samples; ++b) {
     const int64_t length = 10 + b % 7;                          // L
@@ -38,14 +38,14 @@ int main() {
                               .control = {.kind = ControlKind::Hold},
                               .hidden_size = 16,
                               .initial = InitialWeights::Zero});
-  const auto error = [&](const Batch& batch) {
+  const auto error = [&](const Averages& batch) {
     // outputs are wanted wherever the series have a time
     const RaggedTimes wanted = {batch.series.times, batch.series.offsets};
     const ModelOutput output = model.forward({.series = batch.series, .output_times = wanted});
     return at::mse_loss(output.outputs, batch.targets);  // outputs [N, 1]
   };
 
-  const Batch held_out = synthetic_averages(100);
+  const Averages held_out = synthetic_averages(100);
   const double before = error(held_out).item<double>();
   Adam adam(model.parameter_tensors(), {.learning_rate = 1e-2});
   for (int step = 1; step <= 60; ++step) {
