@@ -81,8 +81,8 @@ TEST(Prepare, TheMedianGapIsThatInsideSeries) {
                               {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0}, {0, 0, 0, 0}});
   const Preparation p = fit_preparation(data);
   EXPECT_EQ(p.median_gap, 3);
-  // (6 + 500 + 0 + 3) / 4 / 3 gaps are less than 100
-  EXPECT_EQ(p.length_scale, 1);
+  // a typical series lasts (6 + 500 + 0 + 3) / 4 / 3 gaps and ends at 3
+  EXPECT_DOUBLE_EQ(p.length_scale, 509.0 / 4 / 3 / 3);
 }
 
 TEST(Prepare, LongSeriesHaveALengthScale) {
@@ -90,7 +90,7 @@ TEST(Prepare, LongSeriesHaveALengthScale) {
   for (int i = 0; i < 1001; ++i) times.push_back(0.5 * i);
   const Preparation p = fit_preparation(set_of({times}, {std::vector<double>(2002, 0.0)}));
   EXPECT_EQ(p.median_gap, 0.5);
-  EXPECT_DOUBLE_EQ(p.length_scale, 10);
+  EXPECT_DOUBLE_EQ(p.length_scale, 1000.0 / 3);
 }
 
 TEST(Prepare, StaticFeaturesWithGapsHaveFlags) {

@@ -321,7 +321,7 @@ TEST(ModelConfig, SettingsThatDoNotFitAreNamed) {
       {"layrs", "2", "[config] there is no key 'layrs'; the nearest is 'layers'"},
       {"solver.kind", "2", "[config] there is no key 'solver.kind'"},
       {"nothing.kind", "2", "[config] there is no key 'nothing'"},
-      {"control.kind.more", "2", "[config] there is no key 'control.kind.more'"},
+      {"control.kind.more", "2", "[config] control.kind must be a name in quotes"},
       {"rule.more", "2", "[config] rule must be a name in quotes"},
       {"", "2", "[config] there is no key ''"},
       {".", "2", "[config] there is no key ''"},

@@ -30,7 +30,7 @@ DataSet small_set() {
         .values = {1, kMissing, 2, 5, kMissing, 7},
         .statics = {3, kMissing},
         .label = "n"},
-       {.id = "b", .times = {7}, .values = {kMissing, 3}, .statics = {5, 1}, .label = "p"},
+       {.id = "b", .times = {7, 8}, .values = {kMissing, 3, 4, kMissing}, .statics = {5, 1}, .label = "p"},
        {.id = "c", .times = {-3, 0}, .values = {30, kMissing, 1, kMissing}, .statics = {4, 2}, .label = ""}});
 }
 
@@ -39,8 +39,8 @@ TEST(Task, ChannelsAreTimeCountsAndScaledValues) {
   Preparation p = fit_preparation(data, {.clip = 1.25, .intensity = true});
   p.length_scale = 3;
   const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Classification}, {0, 1, 2}, 1);
-  const Tensor& got = batch.input.series.values;  // [6, 5]
-  ASSERT_EQ(got.sizes(), (std::vector<int64_t>{6, 5}));
+  const Tensor& got = batch.input.series.values;  // [7, 5]
+  ASSERT_EQ(got.sizes(), (std::vector<int64_t>{7, 5}));
   for (int64_t b = 0; b < 3; ++b) {
     const int64_t first = data.offsets[static_cast<size_t>(b)];
     double counts[2] = {0, 0};
@@ -61,7 +61,7 @@ TEST(Task, ChannelsAreTimeCountsAndScaledValues) {
     }
   }
   // the value 30 was beyond the clip
-  EXPECT_EQ(got[4][3].item<double>(), 1.25);
+  EXPECT_EQ(got[5][3].item<double>(), 1.25);
   EXPECT_TRUE(at::equal(batch.classes, at::tensor({0, 1, -1}, at::kLong)));
   EXPECT_FALSE(batch.input.output_times.has_value());
 }
@@ -70,7 +70,7 @@ TEST(Task, WithoutAClipAnythingGoes) {
   const DataSet data = small_set();
   const Preparation p = fit_preparation(data, {.scaling = Scaling::None, .clip = 0, .time_channel = false});
   const Tensor values = prepare(data, p).values;
-  EXPECT_EQ(values[4][0].item<double>(), 30);
+  EXPECT_EQ(values[5][0].item<double>(), 30);
   EXPECT_EQ(p.model_channels(), 2);
 }
 
@@ -131,11 +131,13 @@ TEST(Task, ForecastHidesTheLastRows) {
 }
 
 TEST(Task, ForecastOfASingleRowAsksForNothing) {
-  const DataSet data = small_set();
+  const DataHead head = {.name = "short", .channels = {"x"}};
+  const DataSet data =
+      collect(head, {{.times = {1, 2, 4}, .values = {1, 2, 5}}, {.times = {7}, .values = {3}}});
   const Preparation p = fit_preparation(data);
   const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Forecast, .horizon = 1}, {1, 0}, 1);
   EXPECT_TRUE(at::equal(batch.input.output_times->offsets, at::tensor({0, 0, 2}, at::kLong)));
-  EXPECT_FALSE(batch.input.series.values[0][2].isnan().item<bool>());
+  EXPECT_FALSE(batch.input.series.values[0].isnan().any().item<bool>());
 }
 
 TEST(Task, ImputationHidesASeededShare) {
@@ -170,13 +172,26 @@ TEST(Task, ImputationHidesASeededShare) {
 TEST(Task, RowsWithLabelsAreAskedForOneByOne) {
   const DataHead head = {.name = "steps", .channels = {"x"}};
   const DataSet data = collect(head, {{.times = {0, 1}, .values = {1, 2}, .step_labels = {"a", "b"}},
-                                      {.times = {5}, .values = {1}, .step_labels = {""}}});
+                                      {.times = {5, 6}, .values = {1, 1}, .step_labels = {"", ""}}});
   const Preparation p = fit_preparation(data);
   EXPECT_EQ(task_kind(data, {}), TaskKind::StepClassification);
   const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::StepClassification}, {1, 0}, 1);
-  EXPECT_TRUE(at::equal(batch.classes, at::tensor({-1, 0, 1}, at::kLong)));
+  EXPECT_TRUE(at::equal(batch.classes, at::tensor({-1, -1, 0, 1}, at::kLong)));
   EXPECT_TRUE(at::equal(batch.input.output_times->times, batch.input.series.times));
   EXPECT_TRUE(at::equal(batch.input.output_times->offsets, batch.input.series.offsets));
+}
+
+// a model needs two points
+TEST(Task, ARowThatIsAloneGetsOneBeforeItThatSaysTheSame) {
+  const DataHead head = {.name = "short", .channels = {"x"}};
+  const DataSet data = collect(
+      head, {{.times = {0, 2}, .values = {1, 2}, .label = "a"}, {.times = {5}, .values = {3}, .label = "b"}});
+  const Preparation p = fit_preparation(data);
+  const RaggedSeries series =
+      make_batch(prepare(data, p), p, {.kind = TaskKind::Classification}, {1, 0}, 1).input.series;
+  EXPECT_TRUE(at::equal(series.times, at::tensor({3.0, 5.0, 0.0, 2.0}, at::kDouble)));
+  EXPECT_TRUE(at::equal(series.offsets, at::tensor({0, 2, 4}, at::kLong)));
+  EXPECT_TRUE(at::equal(series.values[0], series.values[1]));
 }
 
 TEST(Task, TheKindIsWhatTheDataHave) {

@@ -163,8 +163,11 @@ TEST(Trainer, EndsEarlyWhenNothingImproves) {
 }
 
 TEST(Trainer, TakesTheParametersOfTheBestEpoch) {
-  Trainer trainer = small_trainer(
-      {.epochs = 12, .learning_rate = 0.3, .schedule = RateSchedule::Constant, .metric = "log_loss"});
+  Trainer trainer = small_trainer({.epochs = 12,
+                                   .batch_size = 8,
+                                   .learning_rate = 0.3,
+                                   .schedule = RateSchedule::Constant,
+                                   .metric = "log_loss"});
   std::vector<std::vector<Tensor>> parameters;
   std::vector<double> losses;
   int64_t last_best = 0;
