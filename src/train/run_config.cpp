@@ -29,6 +29,7 @@ double typical_length(const DataSet& data) {
 ModelConfig default_model(const std::string& name, const DataSet& data, const Preparation& preparation,
                           TaskKind kind) {
   constexpr double kLong = 1000, kWindows = 250;
+  constexpr int64_t kMany = 1000;
   const ModelName parts = parse_name(name);
   ModelConfig config = {.channels = preparation.model_channels(),
                         .static_features = preparation.model_statics(),
@@ -39,8 +40,8 @@ ModelConfig default_model(const std::string& name, const DataSet& data, const Pr
   config.heads = 16;
   config.feed_forward_size = 128;
   config.time_unit = preparation.median_gap;
-  config.dropout = 0.2;
-  config.value_dropout = 0.2;
+  // few series are learned by heart otherwise
+  config.dropout = config.value_dropout = data.samples() < kMany ? 0.2 : 0.1;
   if (config.static_features > 0) {
     config.initial = InitialWeights::StaticFeatures;
     config.static_hidden_size = 64;
