@@ -43,12 +43,11 @@ void put(Json& to, const std::string& key, const std::string& text) {
 
 const std::vector<std::pair<std::string, std::string>>& presets() {
   static const std::vector<std::pair<std::string, std::string>> kPresets = {
-      {"small", R"({"model": {"hidden_size": 32, "heads": 4, "feed_forward_size": 64}})"},
+      {"small", R"({"model": {"hidden_size": 32, "heads": 8, "feed_forward_size": 64}})"},
       {"standard", "{}"},
-      {"large", R"({"model": {"hidden_size": 128, "heads": 16, "feed_forward_size": 256}})"},
-      {"sepsis", R"({"model": {"hidden_size": 80, "heads": 16, "feed_forward_size": 160, "dropout": 0.2,
-                     "value_dropout": 0.2, "value_norm": true},
-                     "training": {"batch_size": 256, "epochs": 30, "learning_rate": 0.002}})"}};
+      {"large", R"({"model": {"hidden_size": 128, "heads": 32, "feed_forward_size": 256}})"},
+      {"sepsis", R"({"model": {"dropout": 0.3, "value_dropout": 0.3},
+                     "training": {"batch_size": 512, "epochs": 35, "learning_rate": 0.001}})"}};
   return kPresets;
 }
 
