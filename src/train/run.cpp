@@ -1,10 +1,12 @@
 #include "fastweights/run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
@@ -199,6 +201,22 @@ void open_again(const std::string& path, Trainer& trainer, const DataSet& data) 
   cut_metrics(path + "/metrics.jsonl", trainer.epochs_done());
 }
 
+// of a step on the longest series
+std::string memory_message(const FastWeightProgrammer& model, const Prepared& data, const TaskConfig& task,
+                           int64_t batch_size) {
+  const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
+  std::vector<int64_t> longest(static_cast<size_t>(data.train.samples()));
+  std::iota(longest.begin(), longest.end(), int64_t{0});
+  std::stable_sort(longest.begin(), longest.end(), [&](int64_t a, int64_t b) {
+    return offsets[a + 1] - offsets[a] > offsets[b + 1] - offsets[b];
+  });
+  longest.resize(static_cast<size_t>(std::min(batch_size, data.train.samples())));
+  const std::optional<MemoryPlan> plan =
+      model.plan(make_batch(data.train, data.preparation, task, longest, 1).input);
+  return plan ? "memory of a training step: " + plan->message()
+              : "computed by the definition, without a plan";
+}
+
 void copy_parameters(const FastWeightProgrammer& to, const FastWeightProgrammer& from) {
   const RecordGradients off(false);
   for (const auto& [name, tensor] : to.parameters()) {
@@ -235,6 +253,7 @@ RunResult train_run(const std::string& path, const RunConfig& config, const Data
     folder.note(
         message("going on after ", trainer.epochs_done(), " of ", trainer.config().epochs, " epochs"));
   }
+  folder.note(memory_message(model, prepared, config.task, trainer.config().batch_size));
   Clock::time_point saved = Clock::now();
   while (!trainer.finished()) {
     const TrainStep step = trainer.step();
