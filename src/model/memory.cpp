@@ -44,8 +44,10 @@ Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
   const int64_t grads = task.signal.control().coefficients().requires_grad() ? 2 * channels : 0;
   if (parts.layer_count() == 1 && nn::collapses(parts.layers[0], parts.wiring)) {
     const int64_t features = nn::feature_count(parts.layers[0]);
-    const int64_t kept = parts.layers[0].value && !task.signal.piecewise_constant() ? 2 * channels : channels;
-    return {2 * channels + features, kept + (1 + parts_of_heads) * features + grads};
+    // a piecewise constant signal has no derivative beside its value
+    const int64_t sampled = task.signal.piecewise_constant() ? channels : 2 * channels;
+    const int64_t kept = parts.layers[0].value ? sampled : channels;
+    return {sampled + features, kept + (1 + parts_of_heads) * features + grads};
   }
   // a layer's gradients come when those of the layers above have gone
   Numbers numbers = {2 * channels, 2 * channels + grads};

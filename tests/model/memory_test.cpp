@@ -1,35 +1,14 @@
 #include <gtest/gtest.h>
-#include <malloc.h>
-
-#include <fstream>
 
 #include "fastweights/model.h"
 #include "fastweights/optimise.h"
+#include "support/counted_heap.h"
 #include "support/support.h"
 
 /// What a training step of the fused engine holds, against its plan.
 
 namespace fastweights::testing {
 namespace {
-
-double status_bytes(const std::string& key) {
-  std::ifstream in("/proc/self/status");
-  for (std::string line; std::getline(in, line);) {
-    if (line.rfind(key + ":", 0) == 0) return std::stod(line.substr(key.size() + 1)) * 1024;
-  }
-  return 0;
-}
-
-// a sanitizer's own memory is not ours
-bool measurable() {
-#if defined(__SANITIZE_ADDRESS__)
-  return false;
-#else
-  std::ofstream reset("/proc/self/clear_refs");
-  reset << "5" << std::flush;
-  return static_cast<bool>(reset);
-#endif
-}
 
 struct Task {
   FastWeightProgrammer model;
@@ -66,26 +45,17 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
   return {FastWeightProgrammer(config), {.series = shared_times(at::arange(points, at::kDouble), values)}};
 }
 
-// what is freed goes back to the system at once, so that only what is held counts
-void return_freed_memory() {
-  constexpr int kLarge = 128 * 1024;
-  mallopt(M_MMAP_THRESHOLD, kLarge);
-  mallopt(M_TRIM_THRESHOLD, kLarge);
-  malloc_trim(0);
-}
-
 void expect_peak_near_plan(Kind kind, const std::vector<int64_t>& limits) {
-  if (!measurable()) GTEST_SKIP() << "peak memory cannot be measured here";
+  if (!heap_is_counted()) GTEST_SKIP() << "memory cannot be counted here";
   large_task(0, kind).step();
   int64_t blocks = 0;
   for (const int64_t limit : limits) {
     Task task = large_task(limit, kind);
     const MemoryPlan plan = *task.model.plan(task.input);
-    return_freed_memory();
-    ASSERT_TRUE(measurable());
-    const double before = status_bytes("VmRSS");
+    forget_heap_peak();
+    const int64_t before = heap_in_use();
     task.step();
-    const double peak = status_bytes("VmHWM") - before;
+    const auto peak = static_cast<double>(heap_peak() - before);
     EXPECT_LT(peak, 1.1 * static_cast<double>(plan.bytes)) << plan.message();
     EXPECT_GT(peak, 0.9 * static_cast<double>(plan.bytes)) << plan.message();
     EXPECT_TRUE(limit == 0 || plan.bytes <= limit) << plan.message();
@@ -107,15 +77,13 @@ TEST(Memory, PeakOfATrainingStepOnWindowsIsThePlans) {
 }
 
 TEST(Memory, DoesNotGrowFromStepToStep) {
-  if (!measurable()) GTEST_SKIP() << "memory cannot be measured here";
+  if (!heap_is_counted()) GTEST_SKIP() << "memory cannot be counted here";
   Task task = large_task(0);
   task.step();
-  return_freed_memory();
-  const double before = status_bytes("VmRSS");
+  const int64_t before = heap_in_use();
   for (int i = 0; i < 5; ++i) task.step();
-  return_freed_memory();
   // what a step holds is hundreds of megabytes; nothing of it stays
-  EXPECT_LT(status_bytes("VmRSS") - before, 4 << 20);
+  EXPECT_LT(heap_in_use() - before, 64 << 10);
 }
 
 }  // namespace
