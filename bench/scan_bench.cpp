@@ -1,4 +1,5 @@
-#include <CLI/CLI.hpp>
+#include "scan_bench.h"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -11,22 +12,12 @@
 #include "scan_runs.h"
 #include "tensor/runtime.h"
 
-/// Training steps and inference of whole models on the fused engine, against the definition in the same
-/// process and on the same threads.
-
 namespace fastweights::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Settings {
-  std::vector<std::string> shapes;
-  int repeat = 5;
-  int threads = 0;
-  int64_t memory_limit = 0;
-  int64_t definition_steps = 0;
-  bool json = false, sweep = false, tiny = false;
-};
+using Settings = ScanBenchSettings;
 
 enum class What { Step, Forward };
 
@@ -195,8 +186,9 @@ std::vector<ScanShape> chosen_shapes(const Settings& settings) {
   return result;
 }
 
-int run(const Settings& settings) {
-  set_threads(settings.threads);
+}  // namespace
+
+int run_scan_bench(const ScanBenchSettings& settings) {
   return_freed_memory();
   std::vector<ScanShape> shapes;
   int status = 0;
@@ -231,48 +223,29 @@ int run(const Settings& settings) {
   return status;
 }
 
-int main_program(int argc, char** argv) {
-  Settings settings;
-  CLI::App program(
-      "Time training steps and inference of whole models on the fused engine and on its definition. A shape "
-      "is timed only after a small case of the same model has passed.");
+void add_scan_bench_options(CLI::App& command, ScanBenchSettings& settings) {
   std::vector<std::string> names;
   for (const ScanShape& shape : all_shapes()) names.push_back(shape.name);
-  program.add_flag("--json", settings.json, "one JSON object per line and nothing else");
-  program.add_option("--shape", settings.shapes, "what to time, may be repeated; default: all")
+  command.add_flag("--json", settings.json, "one JSON object per line and nothing else");
+  command.add_option("--shape", settings.shapes, "what to time, may be repeated; default: all")
       ->check(CLI::IsMember(names));
-  program
+  command
       .add_option("--repeat", settings.repeat, "timed runs, of which the median counts; one more comes first")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  program.add_option("--threads", settings.threads, "threads to compute with; 0 takes all cores")
+  command.add_option("--memory-limit", settings.memory_limit, "solver.memory_limit in bytes; 0 chooses")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  program.add_option("--memory-limit", settings.memory_limit, "solver.memory_limit in bytes; 0 chooses")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  program
+  command
       .add_option("--definition-steps", settings.definition_steps,
                   "time the definition on so many steps and scale linearly; 0: as many as its memory allows")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  program
+  command
       .add_flag("--sweep", settings.sweep,
                 "instead: training steps of E's model over length, batch and number of heads")
       ->excludes("--shape");
-  program.add_flag("--tiny", settings.tiny, "a few short series of each shape, to see that everything works");
-  CLI11_PARSE(program, argc, argv);
-  return run(settings);
+  command.add_flag("--tiny", settings.tiny, "a few short series of each shape, to see that everything works");
 }
 
-}  // namespace
 }  // namespace fastweights::bench
-
-int main(int argc, char** argv) {
-  try {
-    return fastweights::bench::main_program(argc, argv);
-  } catch (const std::exception& trouble) {
-    std::fprintf(stderr, "scan_bench: %s\n", trouble.what());
-    return 1;
-  }
-}

@@ -37,5 +37,6 @@ void add_predict(CLI::App& program, Session& session);
 void add_inspect(CLI::App& program, Session& session);
 void add_report(CLI::App& program, Session& session);
 void add_data(CLI::App& program, Session& session);
+void add_bench(CLI::App& program, Session& session);
 
 }  // namespace fastweights::cli

@@ -121,8 +121,10 @@ void print_info(const DataSet& data) {
               100 * missing_share(data));
   if (!head.statics.empty()) std::printf("  static features  %zu\n", head.statics.size());
   if (!head.targets.empty()) std::printf("  targets          %zu\n", head.targets.size());
-  std::printf("  times            in units of '%s'%s%s\n", head.time_unit.c_str(),
-              head.time_zero.empty() ? "" : ", 0 is ", head.time_zero.c_str());
+  const std::string unit = head.time_unit.empty() ? "numbers without a unit (--time-unit names it)"
+                                                  : "in units of '" + head.time_unit + "'";
+  std::printf("  times            %s%s%s\n", unit.c_str(), head.time_zero.empty() ? "" : ", 0 is ",
+              head.time_zero.c_str());
   std::map<Part, int64_t> parts;
   for (const Part part : data.parts) ++parts[part];
   if (parts.size() > 1 || !parts.contains(Part::Any))

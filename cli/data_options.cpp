@@ -39,7 +39,8 @@ ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
                   .label = config.label,
                   .group = config.group,
                   .statics = config.statics,
-                  .targets = config.targets};
+                  .targets = config.targets,
+                  .answers = options.answers};
   read.time_unit = config.time_unit;
   read.speech = config.speech;
   if (isatty(STDERR_FILENO)) {
@@ -63,29 +64,21 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   command.add_option("--data-dir", options.data_dir, "where data are looked for, too (FASTWEIGHTS_DATA)")
       ->capture_default_str()
       ->group(group);
-  command.add_option("--format", options.config.format, "format of the data, if it cannot be seen")
-      ->group(group);
-  command.add_option("--id-column", options.config.id, "column of a table that names the series")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--time-column", options.config.time, "column of times: numbers or dates")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--label-column", options.config.label, "column of labels")
-      ->capture_default_str()
-      ->group(group);
-  command.add_option("--group-column", options.config.group, "column of patients, speakers, ...")
-      ->group(group);
+  const auto text = [&](const char* name, std::string& to, const char* help) {
+    command.add_option(name, to, help)->group(group);
+  };
+  text("--format", options.format, "format of the data, if it cannot be seen");
+  text("--id-column", options.id, "column of a table that names the series; default: id");
+  text("--time-column", options.time, "column of times, numbers or dates; default: time");
+  text("--label-column", options.label, "column of labels; default: label");
+  text("--group-column", options.group, "column of patients, speakers, ...");
   command
-      .add_option("--static-columns", options.config.statics,
-                  "columns that are the same in all rows of a series")
+      .add_option("--static-columns", options.statics, "columns that are the same in all rows of a series")
       ->group(group);
-  command.add_option("--target-columns", options.config.targets, "columns of numbers to predict")
-      ->group(group);
-  command.add_option("--time-unit", options.config.time_unit, "what a unit of time is called")->group(group);
-  command.add_option("--speech", options.speech, "speech as mfcc or as wave")
+  command.add_option("--target-columns", options.targets, "columns of numbers to predict")->group(group);
+  text("--time-unit", options.time_unit, "what a unit of time is called");
+  command.add_option("--speech", options.speech, "speech as mfcc or as wave; default: mfcc")
       ->check(CLI::IsMember({"mfcc", "wave"}))
-      ->capture_default_str()
       ->group(group);
   command.add_flag("--skip-bad", options.skip_bad, "leave broken files out, and list them")->group(group);
   command
@@ -96,12 +89,31 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   command.add_flag("--no-cache", options.no_cache, "read everything anew")->group(group);
 }
 
-DataConfig data_config(const DataOptions& options) {
-  DataConfig config = options.config;
-  FW_CHECK(!options.path.empty(), "say which data: a file, a folder, or a built-in set such as spirals");
-  config.path = found_path(options, options.path);
-  config.speech = options.speech == "wave" ? SpeechForm::Wave : SpeechForm::Mfcc;
+DataConfig data_config(const DataOptions& options, const DataConfig& otherwise) {
+  DataConfig config = otherwise;
+  const auto take = [](const auto& given, auto& to) {
+    if (!given.empty()) to = given;
+  };
+  if (!options.path.empty()) config.path = found_path(options, options.path);
+  FW_CHECK(!config.path.empty(), "say which data: a file, a folder, or a built-in set such as spirals");
+  take(options.format, config.format);
+  take(options.id, config.id);
+  take(options.time, config.time);
+  take(options.label, config.label);
+  take(options.group, config.group);
+  take(options.time_unit, config.time_unit);
+  take(options.statics, config.statics);
+  take(options.targets, config.targets);
+  if (!options.speech.empty()) config.speech = options.speech == "wave" ? SpeechForm::Wave : SpeechForm::Mfcc;
   return config;
+}
+
+DataConfig data_for_model(const DataOptions& options, const std::string& run) {
+  if (!fs::is_directory(run)) return data_config(options);
+  DataConfig known = read_run_config(run).data;
+  // other data may come in another format
+  if (!options.path.empty() && found_path(options, options.path) != known.path) known.format.clear();
+  return data_config(options, known);
 }
 
 DataSet read(const DataOptions& options, const DataConfig& config) {

@@ -32,7 +32,7 @@ struct Selection {
 Selection selected(const EvaluateCommand& command, const DataSet& data) {
   Selection chosen;
   const bool own = std::filesystem::is_directory(command.run) &&
-                   read_run_config(command.run).data.path == data_config(command.data).path;
+                   read_run_config(command.run).data.path == data_for_model(command.data, command.run).path;
   chosen.part = !command.part.empty() ? command.part : own || has_part(data, Part::Test) ? "test" : "all";
   if (chosen.part != "all") {
     const Split parts = split(data, own ? read_run_config(command.run).split : SplitConfig{});
@@ -49,7 +49,7 @@ Selection selected(const EvaluateCommand& command, const DataSet& data) {
 
 void run(const EvaluateCommand& command) {
   const TrainedModel trained = load_trained(command.run);
-  const DataSet data = read(command.data, data_config(command.data));
+  const DataSet data = read(command.data, data_for_model(command.data, command.run));
   const Selection chosen = selected(command, data);
   const PreparedData prepared =
       prepare(matched(subset(data, chosen.samples), trained.preparation), trained.preparation);

@@ -47,7 +47,7 @@ int64_t sample_of(const InspectCommand& command, const DataSet& data) {
 
 // what W holds on its way through one series: its size, the directions it uses, and how near it is to its end
 void print_weights(const InspectCommand& command, const TrainedModel& trained) {
-  const DataSet data = read(command.data, data_config(command.data));
+  const DataSet data = read(command.data, data_for_model(command.data, command.run));
   const int64_t sample = sample_of(command, data);
   const PreparedData one = prepare(matched(subset(data, {sample}), trained.preparation), trained.preparation);
   TaskConfig whole = trained.task;
@@ -83,6 +83,7 @@ void print_weights(const InspectCommand& command, const TrainedModel& trained) {
 
 void add_inspect(CLI::App& program, Session&) {
   auto command = std::make_shared<InspectCommand>();
+  command->data.answers = Answers::Optional;
   CLI::App* app =
       program.add_subcommand("inspect", "Sizes of a trained model, and what W stores over a series");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
@@ -107,7 +108,7 @@ void add_report(CLI::App& program, Session&) {
   app->footer("Example:\n  fastweights report runs/spirals");
   app->callback([command] {
     DataConfig source = read_run_config(command->run).data;
-    if (!command->data.path.empty()) source.path = data_config(command->data).path;
+    if (!command->data.path.empty()) source = data_for_model(command->data, command->run);
     write_report(command->run, read(command->data, source));
     std::printf("%s/report.html\n", command->run.c_str());
   });

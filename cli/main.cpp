@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
   add_info(program, session);
   add_selftest(program, session);
   add_gradcheck(program, session);
+  add_bench(program, session);
   program.add_subcommand("help", "Show this text")->callback([&program] {
     // not program.help(), which would show the help of the command that was called: this one
     std::fputs(

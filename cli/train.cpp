@@ -1,8 +1,11 @@
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "data_options.h"
 #include "fastweights/error.h"
@@ -23,23 +26,12 @@ extern "C" void on_interrupt(int signal) {
 
 struct TrainCommand {
   DataOptions data;
-  std::string out, model = "delta-cde", preset, config_file, resume, from;
+  std::string out, model, preset, config_file, resume, from;
   std::vector<std::string> settings;
   std::string epochs, batch_size, learning_rate, seed, task, split, memory_limit;
+  int64_t folds = 0;
   bool intensity = false, json = false, quiet = false;
 };
-
-// dots of a key are inner objects; what is no JSON is a name
-void put(Json& to, const std::string& key, const std::string& text) {
-  Json* place = &to;
-  size_t first = 0;
-  for (size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', first)) {
-    place = &(*place)[key.substr(first, dot - first)];
-    first = dot + 1;
-  }
-  const Json value = Json::parse(text, nullptr, false);
-  (*place)[key.substr(first)] = value.is_discarded() ? Json(text) : value;
-}
 
 const std::vector<std::pair<std::string, std::string>>& presets() {
   static const std::vector<std::pair<std::string, std::string>> kPresets = {
@@ -69,6 +61,7 @@ std::string settings_json(const TrainCommand& command) {
     FW_CHECK(given.is_object(), command.config_file, ": this is not a JSON object { ... }");
     json.merge_patch(given);
   }
+  std::string settings = json.dump();
   const std::pair<const char*, const std::string&> short_forms[] = {
       {"training.epochs", command.epochs},
       {"training.batch_size", command.batch_size},
@@ -78,15 +71,15 @@ std::string settings_json(const TrainCommand& command) {
       {"split.rule", command.split},
       {"model.solver.memory_limit", command.memory_limit}};
   for (const auto& [key, value] : short_forms) {
-    if (!value.empty()) put(json, key, value);
+    if (!value.empty()) settings = with_setting(settings, key, value);
   }
-  if (command.intensity) put(json, "prepare.intensity", "true");
+  if (command.intensity) settings = with_setting(settings, "prepare.intensity", "true");
   for (const std::string& setting : command.settings) {
     const size_t equals = setting.find('=');
     FW_CHECK(equals != std::string::npos, "--set wants KEY=VALUE, got '", setting, "'");
-    put(json, setting.substr(0, equals), setting.substr(equals + 1));
+    settings = with_setting(settings, setting.substr(0, equals), setting.substr(equals + 1));
   }
-  return json.dump();
+  return settings;
 }
 
 Style style_of(const TrainCommand& command) {
@@ -116,49 +109,120 @@ void print_plan(const RunConfig& config, const DataSet& data, Progress& progress
                         config.model.outputs, " out"));
 }
 
-void run(const TrainCommand& command, Session& session) {
-  const bool resume = !command.resume.empty();
-  const std::string folder = resume ? command.resume : command.out;
-  FW_CHECK(!folder.empty(), "say where the run goes: --out FOLDER");
-  FW_CHECK(!resume || (command.out.empty() && command.from.empty() && settings_json(command) == "{}"),
-           "--resume goes on with a run as it began; other settings need a new run, which --from lets begin "
-           "with its parameters");
-  RunConfig config;
-  DataConfig source;
-  if (resume) {
-    config = read_run_config(folder);
-    source = config.data;
-    if (!command.data.path.empty()) source.path = data_config(command.data).path;
-  } else {
-    source = data_config(command.data);
-  }
-  const DataSet data = read(command.data, source);
-  if (!resume) {
-    config = make_run_config(command.model, settings_json(command), data);
-    config.data = source;
-  }
-  std::optional<TrainedModel> start_from;
-  if (!command.from.empty()) start_from = load_trained(command.from);
+// what comes of one run; the report stands behind it if it has finished
+RunResult train_one(const TrainCommand& command, const std::string& folder, const RunConfig& config,
+                    const DataSet& data, RunStart start) {
   Progress progress(style_of(command));
   print_plan(config, data, progress);
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
   RunEvents events;
   events.step = [&](const Trainer& trainer, const TrainStep& step) { progress.step(trainer, step); };
   events.note = [&](const std::string& line) { progress.note(line); };
   events.stop = [] { return interrupted != 0; };
-  const RunResult result =
-      train_run(folder, config, data, resume ? RunStart::Resume : RunStart::Fresh, events, start_from);
+  RunResult result = train_run(folder, config, data, start, events, command.from);
   progress.end();
+  if (result.end == RunEnd::Finished) {
+    write_report(folder, data);
+    print_result(command, folder, result);
+  }
+  return result;
+}
+
+void set_status(const RunResult& result, const std::string& folder, Session& session) {
   if (result.end == RunEnd::Stopped) {
     std::fprintf(stderr, "stopped; go on with: fastweights train --resume %s\n", folder.c_str());
     session.exit_status = 130;
   } else if (result.end == RunEnd::NotFinite) {
     std::fprintf(stderr, "fastweights: %s\n", result.message.c_str());
     session.exit_status = 3;
+  }
+}
+
+// folds.json makes a folder one of several runs, each in its own
+std::string fold_folder(const std::string& folder, int64_t fold) {
+  return folder + "/fold-" + std::to_string(fold + 1);
+}
+
+void print_folds(const TrainCommand& command, const std::string& folder, int64_t folds) {
+  Json parts = Json::array();
+  std::map<std::string, std::vector<double>> values;
+  for (int64_t fold = 0; fold < folds; ++fold) {
+    parts.push_back(Json::parse(file_text(fold_folder(folder, fold) + "/result.json")).at("test"));
+    for (const auto& [name, value] : parts.back().items()) {
+      if (value.is_number() && name != "samples") values[name].push_back(value.get<double>());
+    }
+  }
+  Json summary = Json::object();
+  if (style_of(command) != Style::Json && !command.quiet)
+    std::printf("\n%lld folds, each tested on series that it did not see\n", static_cast<long long>(folds));
+  for (const auto& [name, list] : values) {
+    const auto count = static_cast<double>(list.size());
+    const double mean = std::accumulate(list.begin(), list.end(), 0.0) / count;
+    double squares = 0;
+    for (const double x : list) squares += (x - mean) * (x - mean);
+    const double deviation = list.size() > 1 ? std::sqrt(squares / (count - 1)) : 0;
+    summary[name] = {{"mean", mean}, {"deviation", deviation}};
+    if (style_of(command) != Style::Json && !command.quiet)
+      std::printf("  %-18s %.4f +- %.4f\n", name.c_str(), mean, deviation);
+  }
+  replace_file(folder + "/result.json", Json{{"summary", summary}, {"folds", parts}}.dump(2) + "\n");
+  if (command.json) std::printf("%s\n", Json{{"run", folder}, {"summary", summary}}.dump().c_str());
+}
+
+// one run after another, each tested on another part; those that have finished are not done again
+void cross_validate(const TrainCommand& command, const std::string& folder, RunConfig config,
+                    const DataSet& data, Session& session) {
+  config.split.rule = SplitRule::Folds;
+  std::filesystem::create_directories(folder);
+  if (command.resume.empty()) replace_file(folder + "/folds.json", to_json(config) + "\n");
+  for (int64_t fold = 0; fold < config.split.folds; ++fold) {
+    const std::string own = fold_folder(folder, fold);
+    if (std::filesystem::exists(own + "/result.json")) continue;
+    config.split.fold = fold;
+    const RunStart start = std::filesystem::exists(own + "/config.json") ? RunStart::Resume : RunStart::Fresh;
+    const RunResult result = train_one(command, own, config, data, start);
+    set_status(result, folder, session);
+    if (result.end != RunEnd::Finished) return;
+  }
+  print_folds(command, folder, config.split.folds);
+}
+
+RunConfig known_config(const std::string& folder) {
+  const std::string folds = folder + "/folds.json";
+  return std::filesystem::exists(folds) ? run_config_from_json(file_text(folds)) : read_run_config(folder);
+}
+
+RunConfig new_config(const TrainCommand& command, const DataConfig& source, const DataSet& data) {
+  std::string settings = settings_json(command);
+  if (command.folds > 0) {
+    settings = with_setting(settings, "split.rule", "folds");
+    settings = with_setting(settings, "split.folds", std::to_string(command.folds));
+  }
+  RunConfig config = make_run_config(command.model.empty() ? "delta-cde" : command.model, settings, data);
+  config.data = source;
+  return config;
+}
+
+void run(const TrainCommand& command, Session& session) {
+  const bool resume = !command.resume.empty();
+  const std::string folder = resume ? command.resume : command.out;
+  FW_CHECK(!folder.empty(), "say where the run goes: --out FOLDER");
+  FW_CHECK(!resume || (command.out.empty() && command.from.empty() && command.model.empty() &&
+                       command.folds == 0 && settings_json(command) == "{}"),
+           "--resume goes on with a run as it began; other settings need a new run, which --from lets begin "
+           "with its parameters");
+  FW_CHECK(resume || !std::filesystem::exists(folder + "/folds.json"), "there are runs in ", folder,
+           " already: go on with --resume, or choose another folder");
+  const RunConfig known = resume ? known_config(folder) : RunConfig{};
+  const DataConfig source = data_config(command.data, known.data);
+  const DataSet data = read(command.data, source);
+  const RunConfig config = resume ? known : new_config(command, source, data);
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  if (command.folds > 0 || (resume && std::filesystem::exists(folder + "/folds.json"))) {
+    cross_validate(command, folder, config, data, session);
   } else {
-    write_report(folder, data);
-    print_result(command, folder, result);
+    set_status(train_one(command, folder, config, data, resume ? RunStart::Resume : RunStart::Fresh), folder,
+               session);
   }
 }
 
@@ -171,7 +235,7 @@ void add_train(CLI::App& program, Session& session) {
   app->add_option("--out,-o", command->out, "folder of the run, which must not be one yet");
   std::string names;
   for (const std::string& name : model_names()) names += (names.empty() ? "" : ", ") + name;
-  app->add_option("--model", command->model, names)->capture_default_str();
+  app->add_option("--model", command->model, names + "; default: delta-cde");
   app->add_option("--preset", command->preset, "small, standard, large or sepsis");
   app->add_option("--config", command->config_file, "JSON with any keys of a run's config.json");
   app->add_option("--set", command->settings, "KEY=VALUE for any key, such as model.heads=4; may be repeated")
@@ -185,11 +249,16 @@ void add_train(CLI::App& program, Session& session) {
       "classification, regression, step_classification, forecast or imputation; default: what the data have");
   app->add_option("--split", command->split,
                   "given, random, stratified, grouped, folds or indices; default: automatic");
+  app->add_option("--folds", command->folds,
+                  "train so many times, each time testing on another part of the data, and print the mean")
+      ->check(CLI::Range(2, 1000));
   app->add_flag("--intensity", command->intensity,
                 "how often each channel was observed, as further channels");
   app->add_option("--memory-limit", command->memory_limit,
                   "bytes that a training step may take beyond the data");
-  app->add_option("--from", command->from, "begin with the parameters of a run or a model file");
+  app->add_option(
+      "--from", command->from,
+      "begin with the parameters of a run, a model file, or a safetensors file of the published code");
   app->add_option("--resume", command->resume, "go on with an interrupted run: its folder");
   app->add_flag("--json", command->json, "a JSON object per epoch and one at the end");
   app->add_flag("--quiet,-q", command->quiet, "print nothing");

@@ -125,6 +125,7 @@ add_library(fastweights
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
   src/train/files.cpp
+  src/train/future.cpp
   src/train/metrics.cpp
   src/train/optimise.cpp
   src/train/predict.cpp

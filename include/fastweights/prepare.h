@@ -19,6 +19,7 @@ struct PrepareConfig {
   double clip = 10;          ///< scaled values lie between -clip and clip; 0: anywhere
   bool time_channel = true;  ///< elapsed time as the first channel
   bool intensity = false;    ///< how often each channel was observed so far, as further channels
+  double typical_end = 3;  ///< of elapsed time and counts in a typical series; 0: as they are, in median gaps
 };
 
 struct Scale {

@@ -19,12 +19,17 @@ enum class BadFiles { Stop, Skip };
 /// Speech as 20 mel-frequency cepstral coefficients every 6.25 ms, or as the wave itself.
 enum class SpeechForm { Mfcc, Wave };
 
+/// Whether columns of labels, groups and targets must be there if they are named; in data to predict they
+/// need not.
+enum class Answers { Wanted, Optional };
+
 /// Which columns of a table mean what; all others are channels.
 struct TableColumns {
   std::string id = "id", time = "time", label = "label";
   std::string group = {};                 ///< none, if empty
   std::vector<std::string> statics = {};  ///< the same in all rows of a series
   std::vector<std::string> targets = {};  ///< numbers to predict, the same in all rows of a series
+  Answers answers = Answers::Wanted;
 };
 
 struct ReadOptions {

@@ -15,6 +15,7 @@
 ///     environment.json    program, libraries, machine      log.txt         what happened when
 ///     checkpoint.safetensors   to go on from               model.safetensors   the best model
 ///     result.json         metrics of all parts             report.html, report.json
+///     data.json           how the data are recognised      not_finite.safetensors   if training broke off
 
 namespace fastweights {
 
@@ -45,6 +46,9 @@ const std::vector<std::string>& model_names();
 /// applied to the defaults of the model of that name.
 RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data);
 
+/// Settings with one more: dots of the key are inner objects, a value that is no JSON is a name.
+std::string with_setting(const std::string& settings, const std::string& key, const std::string& value);
+
 /// A model with all that is needed to use it.
 struct TrainedModel {
   FastWeightProgrammer model;
@@ -73,10 +77,15 @@ struct RunResult {
   double threshold = 0.5;
 };
 
-/// Trains in a new folder, or goes on in one that is there. `start_from`: parameters to begin with instead of
-/// random ones.
+/// Parameters of a run or its model.safetensors, as far as names and sizes are the same (a head for other
+/// classes stays as it is); or all of those of a safetensors file with the names of the published code. Says
+/// what was taken.
+std::string begin_with(FastWeightProgrammer& model, const std::string& path);
+
+/// Trains in a new folder, or goes on in one that is there. `start_from`: see begin_with(); empty: random
+/// parameters.
 RunResult train_run(const std::string& folder, const RunConfig& config, const DataSet& data, RunStart start,
-                    const RunEvents& events = {}, const std::optional<TrainedModel>& start_from = {});
+                    const RunEvents& events = {}, const std::string& start_from = {});
 
 /// The configuration of a folder.
 RunConfig read_run_config(const std::string& folder);

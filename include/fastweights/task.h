@@ -52,9 +52,19 @@ struct Batch {
   Tensor targets;  // [M, O] float32, NaN: unknown or not asked for; or undefined
 };
 
-/// `seed` chooses the values that imputation hides.
+/// Of forecasting and imputation. Hidden: known values that the model does not get to see, to compare with.
+/// Missing: the unknown ones, from all that is known: rows behind the last observation, or every row.
+enum class Wanted { Hidden, Missing };
+
+/// `seed` and the place of a series in its set choose the values that imputation hides.
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
-                 const std::vector<int64_t>& samples, uint64_t seed);
+                 const std::vector<int64_t>& samples, uint64_t seed, Wanted wanted = Wanted::Hidden);
+
+/// The data with rows to forecast behind those of each series, a median gap apart: so many, or, for 0, as
+/// many as make up the task's horizon. Series that end with rows without values stay as they are: these rows
+/// say which times are wanted.
+DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparation& preparation,
+                    int64_t rows);
 
 /// The mean loss over rows whose truth is known: logistic or cross entropy with weights per class ([K], or
 /// undefined), or the mean square. Zero, with gradients, if nothing is known.

@@ -25,6 +25,8 @@ enum class ClassWeights { None, Balanced };
 struct TrainConfig {
   int64_t epochs = 0;      ///< 0: about 2,000 steps, at least 20 and at most 150 epochs
   int64_t batch_size = 0;  ///< 0: a sixteenth of the data, at least 16 and at most 256
+  int64_t like_length =
+      1;  ///< of so many batches at a time, series of like length come into one; 1: by chance
   double learning_rate = 3e-3;
   double weight_decay = 0.01;
   double clip = 1;  ///< largest 2-norm of a gradient; 0: any
@@ -56,8 +58,13 @@ struct Predictions {
   Tensor classes;  // [M] int64, -1: unknown; or undefined
   Tensor targets;  // [M, O] scaled; or undefined
 };
+struct PredictOptions {
+  Wanted wanted = Wanted::Hidden;
+  int64_t batch_size = 256;
+};
 Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
-                    const Preparation& preparation, const TaskConfig& task, int64_t batch_size = 256);
+                    const Preparation& preparation, const TaskConfig& task,
+                    const PredictOptions& options = {});
 
 /// Targets and predictions in their own units: [M, O] float64.
 Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
@@ -129,6 +136,11 @@ class Trainer {
   std::vector<std::vector<int64_t>> batches_;
   int64_t batches_of_ = -1;  // the epoch they belong to
 };
+
+/// All samples once, in batches in random order. Of `like_length` batches at a time, series of like length
+/// come into one.
+std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t size, int64_t like_length,
+                                                 uint64_t seed);
 
 /// Shares of the training set per class as weights with mean 1 over the samples: [K].
 Tensor balanced_weights(const Tensor& classes, int64_t count);

@@ -1,5 +1,6 @@
 #include "base/json_fields.h"
 
+#include <cmath>
 #include <set>
 
 namespace fastweights {
@@ -37,6 +38,19 @@ std::string shown_json(const Json& json) {
 std::string text_of(const Json& given, const std::string& name) {
   FW_CHECK(given.is_string(), "[config] ", name, " must be a name in quotes, got ", shown_json(given));
   return given.get<std::string>();
+}
+
+int64_t whole_number_of(const Json& given, const std::string& name) {
+  // beyond it not every whole number is a double
+  constexpr double kMost = 9007199254740992.0;
+  if (given.is_number_float()) {
+    const auto number = given.get<double>();
+    if (std::abs(number) <= kMost && number == std::floor(number)) return static_cast<int64_t>(number);
+  }
+  const bool fits = given.is_number_integer() &&
+                    (!given.is_number_unsigned() || given.get<uint64_t>() <= uint64_t{INT64_MAX});
+  FW_CHECK(fits, "[config] ", name, " must be a whole number, got ", shown_json(given));
+  return given.get<int64_t>();
 }
 
 Json parse_json(const std::string& text) {

@@ -31,6 +31,9 @@ std::string shown_json(const Json& json);
 /// The text of a JSON string; `name` stands in the message.
 std::string text_of(const Json& given, const std::string& name);
 
+/// A whole number, which may be written as 1e9.
+int64_t whole_number_of(const Json& given, const std::string& name);
+
 /// A type with a list of fields: `template <typename Visit> void visit_fields(T&, Visit&)` beside it.
 struct AnyVisit {
   template <typename T>
@@ -83,10 +86,7 @@ struct FieldReader {
       value.clear();
       for (const Json& item : given) value.push_back(text_of(item, name));
     } else if constexpr (std::is_same_v<T, int64_t>) {
-      const bool fits = given.is_number_integer() &&
-                        (!given.is_number_unsigned() || given.get<uint64_t>() <= uint64_t{INT64_MAX});
-      FW_CHECK(fits, "[config] ", name, " must be a whole number, got ", shown_json(given));
-      value = given.get<int64_t>();
+      value = whole_number_of(given, name);
     } else {
       FW_CHECK(given.is_number(), "[config] ", name, " must be a number, got ", shown_json(given));
       value = given.get<double>();

@@ -126,7 +126,8 @@ std::string settings_text(const ReadOptions& options) {
   std::string text =
       message(kFormat, "\n", options.format, "\n", static_cast<int>(options.bad_files), "\n",
               options.columns.id, "\n", options.columns.time, "\n", options.columns.label, "\n",
-              options.columns.group, "\n", options.time_unit, "\n", static_cast<int>(options.speech), "\n");
+              options.columns.group, "\n", options.time_unit, "\n", static_cast<int>(options.speech), "\n",
+              static_cast<int>(options.columns.answers), "\n");
   for (const auto* list : {&options.columns.statics, &options.columns.targets}) {
     for (const std::string& name : *list) text += name + ",";
     text += "\n";

@@ -16,7 +16,7 @@ constexpr size_t kNone = CsvColumns::kNone;
 
 // what labels.csv says: a series per row, still without values
 struct LabelTable {
-  std::vector<std::string> statics = {};
+  std::vector<std::string> statics = {}, targets = {};
   std::vector<Series> series = {};
 };
 
@@ -36,12 +36,15 @@ CsvColumns label_columns(TableRows& rows, const TableColumns& names) {
     return std::find(columns.names.begin(), columns.names.end(), name) != columns.names.end();
   };
   columns.id = wanted(names.id);
-  for (const std::string& name : names.targets) columns.targets.push_back(wanted(name));
+  const bool optional = names.answers == Answers::Optional;
+  for (const std::string& name : names.targets) {
+    if (!optional || has(name)) columns.targets.push_back(wanted(name));
+  }
   const bool label_is_target =
       std::find(names.targets.begin(), names.targets.end(), names.label) != names.targets.end();
   if (has(names.label) && !label_is_target) columns.label = wanted(names.label);
-  if (!names.group.empty() || has("group"))
-    columns.group = wanted(names.group.empty() ? "group" : names.group);
+  const std::string group = names.group.empty() ? "group" : names.group;
+  if (has(group) || (!names.group.empty() && !optional)) columns.group = wanted(group);
   for (const std::string& name : names.statics) columns.statics.push_back(wanted(name));
   if (!names.statics.empty()) return columns;
   for (size_t c = 0; c < columns.names.size(); ++c) {
@@ -82,6 +85,7 @@ LabelTable parse_labels(std::string_view text, const std::string& file, const Ta
     table.series.push_back(std::move(s));
   }
   for (const size_t c : columns.statics) table.statics.push_back(columns.names[c]);
+  for (const size_t c : columns.targets) table.targets.push_back(columns.names[c]);
   if (table.series.empty()) refuse({file, 1, 1}, "found only a header, expected a row per series");
   return table;
 }
@@ -158,7 +162,7 @@ DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   parsed.head.name = folder_name(path);
   parsed.head.origin = "csv-folder";
   parsed.head.statics = table.statics;
-  parsed.head.targets = options.columns.targets;
+  parsed.head.targets = table.targets;
   const auto trouble = [&](const std::string& what) {
     if (options.bad_files == BadFiles::Stop) throw std::runtime_error(what);
     parsed.head.skipped.push_back(what);

@@ -54,7 +54,8 @@ class LongTable {
     for (size_t i = 0; i < columns_.statics.size(); ++i)
       keep(s.statics[i], number(columns_.statics[i]), place(columns_.statics[i]), names_.statics[i], s);
     for (size_t i = 0; i < columns_.targets.size(); ++i)
-      keep(s.targets[i], number(columns_.targets[i]), place(columns_.targets[i]), names_.targets[i], s);
+      keep(s.targets[i], number(columns_.targets[i]), place(columns_.targets[i]),
+           columns_.names[columns_.targets[i]], s);
     if (columns_.group != kNone) keep(s.group, text(columns_.group), place(columns_.group), names_.group, s);
     if (columns_.part != kNone) {
       const Part part = read_part(text(columns_.part), place(columns_.part));
@@ -119,7 +120,7 @@ Parsed parse_csv(std::string_view text, const std::string& file, const TableColu
   CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Wanted);
   Parsed parsed;
   parsed.head.statics = names.statics;
-  parsed.head.targets = names.targets;
+  for (const size_t c : columns.targets) parsed.head.targets.push_back(columns.names[c]);
   LongTable table(columns, names);
   bool first = true;
   while (rows.next()) {

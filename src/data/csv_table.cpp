@@ -62,17 +62,22 @@ CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColum
                                               : place_of(found, names.id);
   columns.time = wanted(rows, found, names.time, "the time");
   // a table need not have labels, unless they were asked for by another name
+  const auto answer = [&](const std::string& name, const char* what) {
+    return names.answers == Answers::Wanted ? wanted(rows, found, name, what) : place_of(found, name);
+  };
   columns.label = names.label == TableColumns().label || names.label.empty()
                       ? place_of(found, names.label)
-                      : wanted(rows, found, names.label, "the label");
+                      : answer(names.label, "the label");
   if (!names.group.empty() && ids == CsvColumns::Ids::Wanted)
-    columns.group = wanted(rows, found, names.group, "the group");
+    columns.group = answer(names.group, "the group");
   // of a table per series, these stand in labels.csv
   if (ids == CsvColumns::Ids::Wanted) {
     for (const std::string& name : names.statics)
       columns.statics.push_back(wanted(rows, found, name, "a static feature"));
-    for (const std::string& name : names.targets)
-      columns.targets.push_back(wanted(rows, found, name, "a target"));
+    for (const std::string& name : names.targets) {
+      const size_t place = answer(name, "a target");
+      if (place != CsvColumns::kNone) columns.targets.push_back(place);
+    }
   }
   std::vector<size_t> others = {columns.id, columns.time, columns.label, columns.group};
   others.insert(others.end(), columns.statics.begin(), columns.statics.end());

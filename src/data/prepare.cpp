@@ -10,9 +10,6 @@
 namespace fastweights {
 namespace {
 
-// where elapsed time and counts of a typical series end: like other channels they stay within a few units
-constexpr double kTypicalEnd = 3;
-
 // like the published code: with n - 1, and never quite zero
 Scale standard(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
@@ -128,7 +125,8 @@ Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
   for (size_t o = 0; o < head.targets.size(); ++o)
     p.target_scales.push_back(scale_of(train.targets, o, head.targets.size(), Scaling::Standard));
   p.median_gap = median_gap(train);
-  p.length_scale = std::max(1.0, typical_duration(train, p.median_gap) / kTypicalEnd);
+  if (config.typical_end > 0)
+    p.length_scale = std::max(1.0, typical_duration(train, p.median_gap) / config.typical_end);
   return p;
 }
 

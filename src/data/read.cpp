@@ -123,6 +123,9 @@ std::string format_of_file(const std::string& path) {
 [[noreturn]] void refuse_path(const std::string& path) {
   std::vector<std::string> names;
   for (const auto& [name, sentence] : built_in_sets()) names.push_back(name);
+  // what looks like a path is not meant as the name of a set
+  if (path.find_first_of("./") != std::string::npos && path.find(':') == std::string::npos)
+    throw std::runtime_error(message(path, ": there is no such file or folder"));
   throw std::runtime_error(
       message(path, ": there is no such file or folder, and no built-in set; the nearest set is '",
               nearest(path.substr(0, path.find(':')), names), "'; formats are ", format_names()));

@@ -169,6 +169,8 @@ std::vector<int64_t> listed(const DataSet& data, const Json& list, const std::st
 }
 
 Split index_split(const DataSet& data, const SplitConfig& config) {
+  FW_CHECK(!config.indices.empty(),
+           "[split] indices needs a file: split.indices names one with the numbers or ids of each part");
   std::ifstream in(config.indices);
   if (!in) throw std::runtime_error("cannot read the split " + config.indices);
   std::ostringstream text;
@@ -220,10 +222,18 @@ Split split(const DataSet& data, const SplitConfig& config) {
   } else if (rule == SplitRule::Indices) {
     result = index_split(data, config);
   } else {
+    const bool groups =
+        std::any_of(data.groups.begin(), data.groups.end(), [](const auto& g) { return !g.empty(); });
+    FW_CHECK(rule != SplitRule::Grouped || groups, "[split] grouped: no series of '", data.head.name,
+             "' says which group it belongs to; of a table, --group-column names the column");
     auto parts = divide(data, all_samples(data), rule, {config.test, config.validation}, random);
     result = {.train = parts[2], .validation = parts[1], .test = parts[0]};
   }
   result.rule = rule;
+  FW_CHECK(!result.train.empty(), "[split] no series of '", data.head.name,
+           "' is left to train on: ", result.validation.size(), " are for validation and ",
+           result.test.size(), " for the test",
+           rule == SplitRule::Grouped ? "; there are too few groups" : "");
   return result;
 }
 

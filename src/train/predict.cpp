@@ -8,7 +8,8 @@
 namespace fastweights {
 
 Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
-                    const Preparation& preparation, const TaskConfig& task, int64_t batch_size) {
+                    const Preparation& preparation, const TaskConfig& task, const PredictOptions& options) {
+  const int64_t batch_size = options.batch_size;
   FW_CHECK(batch_size > 0, "[predict] batch_size must be positive, got ", batch_size);
   const RecordGradients off(false);
   std::vector<Tensor> outputs, times, samples, classes, targets;
@@ -16,7 +17,7 @@ Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
     std::vector<int64_t> here(static_cast<size_t>(std::min(batch_size, data.samples() - first)));
     std::iota(here.begin(), here.end(), first);
     // what imputation hides is the same whenever this set is looked at
-    const Batch batch = make_batch(data, preparation, task, here, static_cast<uint64_t>(first) + 1);
+    const Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.wanted);
     const ModelOutput out = model.forward(batch.input);
     outputs.push_back(out.outputs);
     times.push_back(out.times);

@@ -217,16 +217,6 @@ std::string memory_message(const FastWeightProgrammer& model, const Prepared& da
               : "computed by the definition, without a plan";
 }
 
-void copy_parameters(const FastWeightProgrammer& to, const FastWeightProgrammer& from) {
-  const RecordGradients off(false);
-  for (const auto& [name, tensor] : to.parameters()) {
-    for (const auto& [known, given] : from.parameters()) {
-      // a head for other classes starts anew
-      if (known == name && given.sizes() == tensor.sizes()) tensor.copy_(given);
-    }
-  }
-}
-
 }  // namespace
 
 RunConfig read_run_config(const std::string& folder) {
@@ -236,11 +226,11 @@ RunConfig read_run_config(const std::string& folder) {
 }
 
 RunResult train_run(const std::string& path, const RunConfig& config, const DataSet& data, RunStart start,
-                    const RunEvents& events, const std::optional<TrainedModel>& start_from) {
+                    const RunEvents& events, const std::string& start_from) {
   const Folder folder(path, events);
   const Prepared prepared = prepare_all(config, data);
   FastWeightProgrammer model(config.model, {.seed = static_cast<uint64_t>(config.training.seed)});
-  if (start_from) copy_parameters(model, start_from->model);
+  const std::string taken = start_from.empty() ? "" : begin_with(model, start_from);
   Trainer trainer(model, {prepared.train, prepared.validation, prepared.preparation, config.task},
                   config.training);
   if (start == RunStart::Fresh) {
@@ -248,6 +238,7 @@ RunResult train_run(const std::string& path, const RunConfig& config, const Data
     folder.note(message("a new run: ", prepared.train.samples(), " series to train on, ",
                         prepared.validation.samples(), " for validation, ", prepared.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));
+    if (!taken.empty()) folder.note(taken);
   } else {
     open_again(path, trainer, data);
     folder.note(

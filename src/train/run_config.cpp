@@ -71,6 +71,14 @@ std::string to_json(const RunConfig& config) { return json_of(config).dump(2); }
 
 RunConfig run_config_from_json(const std::string& text) { return read_fields(parse_json(text), RunConfig{}); }
 
+std::string with_setting(const std::string& settings, const std::string& key, const std::string& value) {
+  // a patch would take the key away
+  FW_CHECK(value != "null", "[config] ", key, " cannot be null");
+  Json json = parse_json(settings);
+  json.merge_patch(json_setting(key, value));
+  return json.dump();
+}
+
 RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data) {
   const Json given = parse_json(settings);
   RunConfig config = read_fields(given, RunConfig{});

@@ -45,6 +45,7 @@ void visit_fields(PrepareConfig& c, Visit& visit) {
   visit("clip", c.clip);
   visit("time_channel", c.time_channel);
   visit("intensity", c.intensity);
+  visit("typical_end", c.typical_end);
 }
 
 template <typename Visit>
@@ -58,6 +59,7 @@ template <typename Visit>
 void visit_fields(TrainConfig& c, Visit& visit) {
   visit("epochs", c.epochs);
   visit("batch_size", c.batch_size);
+  visit("like_length", c.like_length);
   visit("learning_rate", c.learning_rate);
   visit("weight_decay", c.weight_decay);
   visit("clip", c.clip);

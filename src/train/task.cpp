@@ -67,8 +67,13 @@ bool hide_value(const TaskConfig& task, int64_t row, int64_t length, Random& ran
   return row >= std::max<int64_t>(first, 1);
 }
 
+// of one series, whatever others are in the batch
+Random random_of(uint64_t seed, int64_t sample) {
+  return Random(Random(seed).next() + static_cast<uint64_t>(sample) * 0x9E3779B97F4A7C15);
+}
+
 Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const TaskConfig& task,
-            uint64_t seed) {
+            const std::vector<int64_t>& samples, uint64_t seed) {
   const int64_t channels = values.size(1);
   const double* t = times.data_ptr<double>();
   Hidden hidden = {.values = values.clone(), .targets = at::full_like(values, NAN), .outputs = {}};
@@ -76,8 +81,8 @@ Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const T
   float* target = hidden.targets.data_ptr<float>();
   std::vector<double> output_times;
   std::vector<int64_t> output_offsets = {0}, kept;
-  Random random(seed);
   for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
+    Random random = random_of(seed, samples[b]);
     const int64_t first = rows.offsets[b], last = rows.offsets[b + 1];
     for (int64_t i = first; i < last; ++i) {
       bool any = false;
@@ -96,6 +101,33 @@ Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const T
   hidden.targets = hidden.targets.index_select(0, whole_numbers(kept));
   hidden.outputs = {at::tensor(output_times, at::kDouble), whole_numbers(output_offsets)};
   return hidden;
+}
+
+// rows behind the last one with a value
+int64_t unknown_end(const float* values, int64_t rows, int64_t channels) {
+  int64_t count = 0;
+  for (; count < rows; ++count) {
+    const float* row = values + (rows - 1 - count) * channels;
+    if (!std::all_of(row, row + channels, [](float x) { return std::isnan(x); })) break;
+  }
+  return count;
+}
+
+// when values are wanted that nobody knows
+RaggedTimes missing_times(const Tensor& values, const Tensor& times, const Rows& rows, TaskKind kind) {
+  const float* x = values.data_ptr<float>();
+  const double* t = times.data_ptr<double>();
+  std::vector<double> wanted;
+  std::vector<int64_t> offsets = {0};
+  for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
+    int64_t first = rows.offsets[b];
+    const int64_t last = rows.offsets[b + 1];
+    if (kind == TaskKind::Forecast)
+      first = last - unknown_end(x + first * values.size(1), last - first, values.size(1));
+    wanted.insert(wanted.end(), t + first, t + last);
+    offsets.push_back(static_cast<int64_t>(wanted.size()));
+  }
+  return {at::tensor(wanted, at::kDouble), whole_numbers(offsets)};
 }
 
 // [R, 1]: elapsed time, [R, C]: observations so far; both within a few units
@@ -174,6 +206,10 @@ RaggedSeries with_company(const Tensor& channels, const Tensor& times, const Row
 }  // namespace
 
 TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
+  FW_CHECK(config.horizon > 0 && config.horizon < 1, "[task] horizon must be between 0 and 1, got ",
+           config.horizon);
+  FW_CHECK(config.hidden > 0 && config.hidden < 1, "[task] hidden must be between 0 and 1, got ",
+           config.hidden);
   const TaskKind kind = config.kind == TaskKind::Automatic ? found_kind(data) : config.kind;
   const std::string& name = data.head.name;
   FW_CHECK(kind != TaskKind::Classification || any_known(data.labels), "'", name,
@@ -212,7 +248,7 @@ PreparedData prepare(const DataSet& data, const Preparation& preparation) {
 }
 
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
-                 const std::vector<int64_t>& samples, uint64_t seed) {
+                 const std::vector<int64_t>& samples, uint64_t seed, Wanted wanted) {
   const Rows rows = rows_of(data, samples);
   const Tensor index = whole_numbers(rows.index), which = whole_numbers(samples),
                offsets = whole_numbers(rows.offsets);
@@ -222,7 +258,11 @@ Batch make_batch(const PreparedData& data, const Preparation& preparation, const
   switch (task.kind) {
     case TaskKind::Forecast:
     case TaskKind::Imputation: {
-      Hidden hidden = hide(values, times, rows, task, seed);
+      if (wanted == Wanted::Missing) {
+        batch.input.output_times = missing_times(values, times, rows, task.kind);
+        break;
+      }
+      Hidden hidden = hide(values, times, rows, task, samples, seed);
       values = hidden.values;
       batch.targets = hidden.targets;
       batch.input.output_times = hidden.outputs;

@@ -3,7 +3,9 @@
 #include <filesystem>
 
 #include "fastweights/error.h"
+#include "fastweights/published.h"
 #include "fastweights/run.h"
+#include "tensor/autograd.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -64,6 +66,35 @@ void save_trained(const std::string& path, const TrainedModel& trained) {
                    {"task", json_of(trained.task).dump()},
                    {"threshold", message(trained.threshold)}};
   save_safetensors(path, file);
+}
+
+std::string begin_with(FastWeightProgrammer& model, const std::string& path) {
+  if (!std::filesystem::is_directory(path)) {
+    const NamedTensors file = load_safetensors(path);
+    // what we save says so
+    if (!file.metadata.contains("format")) {
+      try {
+        const size_t count = published::load_parameters(model, file.tensors).size();
+        return message("beginning with ", count, " parameters of ", path,
+                       ", by the names of the published code");
+      } catch (const std::invalid_argument& error) {
+        throw std::runtime_error(message(path, ": ", error.what()));
+      }
+    }
+  }
+  const TrainedModel from = load_trained(path);
+  const RecordGradients off(false);
+  size_t taken = 0;
+  for (const auto& [name, tensor] : model.parameters()) {
+    for (const auto& [known, given] : from.model.parameters()) {
+      if (known != name || given.sizes() != tensor.sizes()) continue;
+      tensor.copy_(given);
+      ++taken;
+    }
+  }
+  if (taken == 0)
+    throw std::runtime_error(path + ": no parameter of it has the name and size of one of the new model");
+  return message("beginning with ", taken, " of ", model.parameters().size(), " parameters from ", path);
 }
 
 TrainedModel load_trained(const std::string& path) {

@@ -62,6 +62,7 @@ void check(const TrainConfig& config) {
   FW_CHECK(config.clip >= 0, "[train] clip must not be negative, got ", config.clip);
   FW_CHECK(config.warm_up >= 0 && config.warm_up < 1, "[train] warm_up must be in [0, 1), got ",
            config.warm_up);
+  FW_CHECK(config.like_length > 0, "[train] like_length must be positive, got ", config.like_length);
   FW_CHECK(config.patience >= 0 && config.plateau_patience > 0, "[train] patience must not be negative");
   FW_CHECK(config.penalty >= 0 && config.head_rate > 0 && config.positive_weight >= 0,
            "[train] penalty, head_rate and positive_weight must not be negative");
@@ -134,6 +135,26 @@ Tensor saved_like(const NamedTensors& state, const std::string& name, const Tens
 
 }  // namespace
 
+std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t size, int64_t like_length,
+                                                 uint64_t seed) {
+  const int64_t samples = offsets.size(0) - 1, together = like_length * size;
+  const int64_t* o = offsets.data_ptr<int64_t>();
+  Random random(seed);
+  std::vector<int64_t> order(static_cast<size_t>(samples));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  shuffle(order, random);
+  if (like_length > 1) {
+    for (int64_t first = 0; first < samples; first += together)
+      std::stable_sort(order.begin() + first, order.begin() + std::min(samples, first + together),
+                       [&](int64_t a, int64_t b) { return o[a + 1] - o[a] < o[b + 1] - o[b]; });
+  }
+  std::vector<std::vector<int64_t>> batches;
+  for (int64_t first = 0; first < samples; first += size)
+    batches.emplace_back(order.begin() + first, order.begin() + std::min(samples, first + size));
+  if (like_length > 1) shuffle(batches, random);
+  return batches;
+}
+
 Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& config)
     : model_(std::move(model)),
       data_(std::move(data)),
@@ -163,27 +184,10 @@ double Trainer::rate() const {
   return config_.learning_rate * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
 
-// in random order, but batches of series of like length, which share the work best
 const std::vector<std::vector<int64_t>>& Trainer::batches() {
-  if (batches_of_ == epoch_) return batches_;
-  constexpr int64_t kTogether = 8;
-  const int64_t samples = data_.train.samples(), size = config_.batch_size;
-  const int64_t* offsets = data_.train.offsets.data_ptr<int64_t>();
-  Random random(mixed(config_.seed, epoch_, -1));
-  std::vector<int64_t> order(static_cast<size_t>(samples));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  shuffle(order, random);
-  for (int64_t first = 0; first < samples; first += kTogether * size) {
-    const auto begin = order.begin() + first,
-               end = order.begin() + std::min(samples, first + kTogether * size);
-    std::stable_sort(begin, end, [&](int64_t a, int64_t b) {
-      return offsets[a + 1] - offsets[a] < offsets[b + 1] - offsets[b];
-    });
-  }
-  batches_.clear();
-  for (int64_t first = 0; first < samples; first += size)
-    batches_.emplace_back(order.begin() + first, order.begin() + std::min(samples, first + size));
-  shuffle(batches_, random);
+  if (batches_of_ != epoch_)
+    batches_ = random_batches(data_.train.offsets, config_.batch_size, config_.like_length,
+                              mixed(config_.seed, epoch_, -1));
   batches_of_ = epoch_;
   return batches_;
 }

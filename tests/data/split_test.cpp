@@ -228,6 +228,19 @@ TEST_F(SplitFile, WithoutTrainTheOthersAreTrainedOn) {
   EXPECT_TRUE(s.validation.empty());
 }
 
+// the paper's, of the 259 worms of both files
+TEST_F(SplitFile, TheOneOfEigenWormsIsShipped) {
+  const DataSet worms = set_of(std::vector<std::string>(259, "a"));
+  const Split s = split(worms, {.indices = FASTWEIGHTS_SPLITS "/eigenworms.json"});
+  EXPECT_EQ(s.train.size(), 181u);
+  EXPECT_EQ(s.validation.size(), 39u);
+  EXPECT_EQ(s.test.size(), 39u);
+  EXPECT_EQ(s.test.front(), 212);
+  EXPECT_EQ(s.test.back(), 183);
+  EXPECT_EQ(s.validation.front(), 95);
+  EXPECT_EQ(s.validation.back(), 257);
+}
+
 TEST_F(SplitFile, WhatIsNotThereIsRefused) {
   EXPECT_EQ(refused(R"({"test": [5]})"), "[split] FILE, test: there is no series 5 among 5");
   EXPECT_EQ(refused(R"({"test": [-1]})"), "[split] FILE, test: there is no series -1 among 5");
@@ -236,6 +249,17 @@ TEST_F(SplitFile, WhatIsNotThereIsRefused) {
   EXPECT_EQ(refused(R"({"test": 1})"), "[split] FILE, test must be a list, got 1");
   EXPECT_EQ(refused("[1]"), "[split] FILE must hold an object { ... }");
   EXPECT_EQ(refusal([&] { split(data_, {.indices = "none.json"}); }), "cannot read the split none.json");
+}
+
+TEST_F(SplitFile, WhatNobodySaysIsRefused) {
+  EXPECT_EQ(error_message([&] { split(data_, {.rule = SplitRule::Indices}); }),
+            "[split] indices needs a file: split.indices names one with the numbers or ids of each part");
+  EXPECT_EQ(error_message([&] { split(data_, {.rule = SplitRule::Grouped}); }),
+            "[split] grouped: no series of 'set' says which group it belongs to; of a table, --group-column "
+            "names the "
+            "column");
+  EXPECT_EQ(refused(R"({"test": [0, 1, 2, 3, 4]})"),
+            "[split] no series of 'set' is left to train on: 0 are for validation and 5 for the test");
 }
 
 TEST_F(SplitFile, ASeriesOnTwoSidesIsRefused) {

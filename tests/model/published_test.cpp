@@ -1,5 +1,8 @@
 #include "fastweights/published.h"
 
+#include "data/data_support.h"
+#include "fastweights/error.h"
+#include "fastweights/run.h"
 #include "support/support.h"
 
 namespace fastweights {
@@ -120,6 +123,13 @@ struct Loading {
   std::map<std::string, Tensor> tensors;  // by the published names, as they should be
 };
 
+Tensor parameter_of(const FastWeightProgrammer& model, const std::string& wanted) {
+  for (const auto& [name, tensor] : model.parameters()) {
+    if (name == wanted) return tensor;
+  }
+  return {};
+}
+
 Loading small_model() {
   ModelConfig config = published::speech("delta_cde");
   config.channels = 3;
@@ -159,6 +169,23 @@ TEST(Published, ParametersComeInByTheirPublishedNames) {
     EXPECT_TRUE(at::equal(tensor, loading.tensors.at(names.at(name)))) << name;
     EXPECT_TRUE(tensor.requires_grad() && tensor.is_leaf()) << name;
   }
+}
+
+TEST(Published, AFileOfThemIsABeginning) {
+  Loading loading = small_model();
+  const TestFolder folder;
+  const std::string path = folder.path("published.safetensors");
+  save_safetensors(path, {.tensors = loading.tensors, .metadata = {}});
+  EXPECT_EQ(begin_with(loading.model, path),
+            message("beginning with ", loading.tensors.size(), " parameters of ", path,
+                    ", by the names of the published code"));
+  EXPECT_TRUE(
+      at::equal(parameter_of(loading.model, "head.weight"), loading.tensors.at("model.linear.weight")));
+  loading.tensors.erase("model.linear.weight");
+  save_safetensors(path, {.tensors = loading.tensors, .metadata = {}});
+  const std::string text = error_message<std::runtime_error>([&] { begin_with(loading.model, path); });
+  EXPECT_EQ(text.substr(0, path.size() + 2), path + ": ");
+  EXPECT_NE(text.find("linear.weight"), std::string::npos) << text;
 }
 
 TEST(Published, TensorsThatDoNotFitAreNamedAndChangeNothing) {

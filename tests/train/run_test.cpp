@@ -118,7 +118,7 @@ TEST_F(Run, KilledBeforeTheFirstCheckpointItStillStartsFromTheGivenModel) {
   whole();
   const TrainedModel start = load_trained(folder_.path("whole"));
   const auto from_model = [&](const char* name, const RunEvents& events) {
-    return train_run(folder_.path(name), config_, data_, RunStart::Fresh, events, start);
+    return train_run(folder_.path(name), config_, data_, RunStart::Fresh, events, folder_.path("whole"));
   };
   from_model("expected", {});
   EXPECT_FALSE(same_bits(load_trained(folder_.path("expected")).model, start.model));

@@ -169,6 +169,59 @@ TEST(Task, ImputationHidesASeededShare) {
   EXPECT_FALSE(equal_with_nan(batch_of(2).input.series.values, batch.input.series.values));
 }
 
+// the same values of a series, whatever others are looked at with it
+TEST(Task, WhatImputationHidesDoesNotDependOnTheBatch) {
+  const TrainData data = train_data(two_classes(6));
+  const auto batch_of = [&](const std::vector<int64_t>& samples) {
+    return make_batch(data.train, data.preparation, {.kind = TaskKind::Imputation}, samples, 1)
+        .input.series.values;
+  };
+  const Tensor all = batch_of({0, 1, 2});
+  const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
+  EXPECT_TRUE(equal_with_nan(batch_of({1}), all.slice(0, offsets[1], offsets[2])));
+  EXPECT_TRUE(
+      equal_with_nan(batch_of({2, 0}).slice(0, offsets[3] - offsets[2]), all.slice(0, 0, offsets[1])));
+}
+
+// nothing is hidden: rows behind the last observation, or all rows, are asked for
+TEST(Task, MissingValuesAreAskedForFromAllThatIsKnown) {
+  const DataHead head = {.name = "gaps", .channels = {"x", "y"}};
+  const DataSet data =
+      collect(head, {{.times = {0, 1, 3}, .values = {1, kMissing, kMissing, kMissing, kMissing, kMissing}},
+                     {.times = {5, 6}, .values = {kMissing, 2, 3, kMissing}}});
+  const Preparation p = fit_preparation(data);
+  const PreparedData prepared = prepare(data, p);
+  const auto batch_of = [&](TaskKind kind) {
+    return make_batch(prepared, p, {.kind = kind}, {0, 1}, 1, Wanted::Missing);
+  };
+  const Batch forecast = batch_of(TaskKind::Forecast), imputation = batch_of(TaskKind::Imputation);
+  for (const Batch* batch : {&forecast, &imputation}) {
+    EXPECT_FALSE(batch->targets.defined());
+    EXPECT_TRUE(equal_with_nan(batch->input.series.values.slice(1, 1), prepared.values));
+  }
+  EXPECT_TRUE(at::equal(forecast.input.output_times->times, at::tensor({1.0, 3.0}, at::kDouble)));
+  EXPECT_TRUE(at::equal(forecast.input.output_times->offsets, at::tensor({0, 2, 2}, at::kLong)));
+  EXPECT_TRUE(at::equal(imputation.input.output_times->times, prepared.times));
+  EXPECT_TRUE(at::equal(imputation.input.output_times->offsets, prepared.offsets));
+}
+
+TEST(Task, TheFutureIsARowPerGapUnlessItIsAskedFor) {
+  const DataHead head = {.name = "future", .channels = {"x"}};
+  const DataSet data = collect(head, {{.times = {0, 2, 4}, .values = {1, 2, 3}},
+                                      {.times = {5, 6}, .values = {1, kMissing}},
+                                      {.times = {0, 2}, .values = {kMissing, 7}}});
+  const Preparation p = fit_preparation(data);
+  ASSERT_EQ(p.median_gap, 2);
+  const DataSet two = with_future(data, {}, p, 2);
+  EXPECT_EQ(two.offsets, (std::vector<int64_t>{0, 5, 7, 11}));
+  EXPECT_EQ(two.times, (std::vector<double>{0, 2, 4, 6, 8, 5, 6, 0, 2, 4, 6}));
+  EXPECT_TRUE(std::isnan(two.values[3]) && std::isnan(two.values[4]) && two.values[2] == 3);
+  // three quarters are known
+  EXPECT_EQ(with_future(data, {.horizon = 0.25}, p, 0).offsets, (std::vector<int64_t>{0, 4, 6, 9}));
+  EXPECT_EQ(error_message([&] { with_future(data, {}, p, -1); }),
+            "[forecast] the number of rows must not be negative, got -1");
+}
+
 TEST(Task, RowsWithLabelsAreAskedForOneByOne) {
   const DataHead head = {.name = "steps", .channels = {"x"}};
   const DataSet data = collect(head, {{.times = {0, 1}, .values = {1, 2}, .step_labels = {"a", "b"}},

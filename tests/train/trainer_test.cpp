@@ -125,6 +125,30 @@ TEST(Trainer, AnEpochSeesEverySeriesOnce) {
   EXPECT_EQ(error_message([&] { trainer.step(); }), "[train] there is nothing left to do");
 }
 
+TEST(Trainer, SeriesOfLikeLengthComeIntoOneBatch) {
+  const TrainData data = train_data(two_classes(64));
+  const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
+  // between the shortest and the longest series of a batch, over all batches
+  const auto spread = [&](int64_t like_length) {
+    int64_t sum = 0;
+    std::multiset<int64_t> seen;
+    for (const std::vector<int64_t>& batch : random_batches(data.train.offsets, 4, like_length, 3)) {
+      std::vector<int64_t> lengths;
+      for (const int64_t b : batch) lengths.push_back(offsets[b + 1] - offsets[b]);
+      const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
+      sum += *most - *least;
+      seen.insert(batch.begin(), batch.end());
+    }
+    EXPECT_EQ(seen.size(), 48u);
+    EXPECT_EQ(std::set<int64_t>(seen.begin(), seen.end()).size(), 48u);
+    return sum;
+  };
+  // lengths are 4 to 8: in one sorted row only the four steps between them lie in a batch
+  EXPECT_LE(spread(12), 4);
+  EXPECT_GT(spread(4), 4);
+  EXPECT_GT(spread(1), spread(4));
+}
+
 TEST(Trainer, CosineFallsFromTheFullRateAfterTheWarmUp) {
   Trainer trainer = small_trainer({.epochs = 4, .learning_rate = 0.01, .warm_up = 0.25});
   const auto records = run(trainer);
@@ -335,7 +359,7 @@ TEST(Trainer, PredictionsDoNotDependOnTheBatch) {
   const TrainData data = train_data(two_classes(20), {.kind = TaskKind::Forecast});
   const FastWeightProgrammer model(small_model(data));
   const Predictions whole = predict(model, data.train, data.preparation, data.task),
-                    parts = predict(model, data.train, data.preparation, data.task, 4);
+                    parts = predict(model, data.train, data.preparation, data.task, {.batch_size = 4});
   EXPECT_TRUE(at::equal(whole.samples, parts.samples));
   EXPECT_TRUE(at::equal(whole.times, parts.times));
   // sums of float32 in another order

@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "fastweights/error.h"
+#include "fastweights/task.h"
+
+namespace fastweights {
+namespace {
+
+bool is_unknown(const DataSet& data, int64_t row) {
+  const auto first = data.values.begin() + row * data.channels();
+  return std::all_of(first, first + data.channels(), [](double x) { return std::isnan(x); });
+}
+
+}  // namespace
+
+DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparation& preparation,
+                    int64_t rows) {
+  FW_CHECK(rows >= 0, "[forecast] the number of rows must not be negative, got ", rows);
+  DataSet result = data;
+  result.offsets = {0};
+  result.times.clear();
+  result.values.clear();
+  result.step_labels.clear();
+  const bool labels = !data.step_labels.empty();
+  for (int64_t b = 0; b < data.samples(); ++b) {
+    const int64_t first = data.offsets[static_cast<size_t>(b)],
+                  last = data.offsets[static_cast<size_t>(b) + 1];
+    result.times.insert(result.times.end(), data.times.begin() + first, data.times.begin() + last);
+    result.values.insert(result.values.end(), data.values.begin() + first * data.channels(),
+                         data.values.begin() + last * data.channels());
+    if (labels)
+      result.step_labels.insert(result.step_labels.end(), data.step_labels.begin() + first,
+                                data.step_labels.begin() + last);
+    int64_t more = 0;
+    if (!is_unknown(data, last - 1)) {
+      // the horizon is a share of what is known and what is not
+      const double known = static_cast<double>(last - first), share = task.horizon / (1 - task.horizon);
+      more = rows > 0 ? rows : std::max<int64_t>(1, std::llround(known * share));
+    }
+    const double end = data.times[static_cast<size_t>(last) - 1];
+    for (int64_t i = 1; i <= more; ++i)
+      result.times.push_back(end + static_cast<double>(i) * preparation.median_gap);
+    result.values.insert(result.values.end(), static_cast<size_t>(more * data.channels()),
+                         std::numeric_limits<double>::quiet_NaN());
+    if (labels) result.step_labels.insert(result.step_labels.end(), static_cast<size_t>(more), -1);
+    result.offsets.push_back(static_cast<int64_t>(result.times.size()));
+  }
+  return result;
+}
+
+}  // namespace fastweights
