@@ -124,6 +124,7 @@ add_library(fastweights
   src/tensor/safetensors_header.cpp
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
+  src/train/clock.cpp
   src/train/files.cpp
   src/train/future.cpp
   src/train/metrics.cpp

@@ -12,6 +12,7 @@
 
 #include "data/files.h"
 #include "data/sha256.h"
+#include "data/text.h"
 #include "fastweights/error.h"
 
 #ifdef FASTWEIGHTS_CURL
@@ -88,7 +89,7 @@ int on_progress(void* user, curl_off_t total, curl_off_t now, curl_off_t, curl_o
 // continues only a part whose version is known, so that two versions are never mixed
 std::string resumable_tag(Arrival& arrival) {
   if (!fs::exists(arrival.part) || !fs::exists(arrival.tag_file)) return {};
-  const std::string tag = file_bytes(arrival.tag_file);
+  const std::string tag = whole_file(arrival.tag_file);
   if (!tag.empty()) arrival.begin = static_cast<int64_t>(fs::file_size(arrival.part));
   return tag;
 }
@@ -155,7 +156,7 @@ void transfer(const std::string& address, Arrival&) {
 // of the address, or of an earlier download
 std::string expected_sum(const KnownFile& file, const std::string& record) {
   if (!file.sha256.empty()) return file.sha256;
-  return fs::exists(record) ? file_bytes(record).substr(0, 64) : "";
+  return fs::exists(record) ? whole_file(record).substr(0, 64) : "";
 }
 
 std::string name_of(const std::string& address) {

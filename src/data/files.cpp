@@ -2,13 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <cmath>
-#include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <thread>
 
@@ -61,24 +56,6 @@ class Reading {
 
 }  // namespace
 
-std::string file_bytes(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) throw std::runtime_error(path + ": cannot be opened");
-  std::string bytes;
-  // most files of such folders fit into one read, for which no buffer is wanted
-  std::setvbuf(file.get(), nullptr, _IONBF, 0);
-  size_t size = 0;
-  for (size_t room = 1 << 15; true; room *= 2) {
-    bytes.resize(size + room);
-    const size_t got = std::fread(bytes.data() + size, 1, room, file.get());
-    size += got;
-    if (got < room) break;
-  }
-  if (std::ferror(file.get())) throw std::runtime_error(path + ": cannot be read");
-  bytes.resize(size);
-  return bytes;
-}
-
 std::vector<std::string> files_below(const std::string& folder, std::string_view ending) {
   if (!fs::is_directory(folder)) throw std::runtime_error(folder + ": there is no such folder");
   std::vector<std::string> files;
@@ -130,44 +107,6 @@ FolderSeries read_files(const std::vector<std::string>& files, const ReadOptions
     found.skipped.push_back(message(count, count == 1 ? " file: " : " files: ", reason));
   reading.report(files.size());
   return found;
-}
-
-bool FileLines::next() {
-  if (rest_.find_first_not_of("\r\n") == std::string_view::npos) return false;
-  const size_t end = std::min(rest_.find('\n'), rest_.size());
-  line_ = rest_.substr(0, end);
-  rest_.remove_prefix(std::min(end + 1, rest_.size()));
-  if (line_.ends_with('\r')) line_.remove_suffix(1);
-  ++number_;
-  return true;
-}
-
-std::vector<std::string_view> fields(std::string_view line, char separator) {
-  std::vector<std::string_view> found;
-  for (size_t begin = 0; begin <= line.size();) {
-    const size_t end = std::min(line.find(separator, begin), line.size());
-    found.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return found;
-}
-
-void refuse_field(const FieldPlace& place, std::string_view found, std::string_view expected) {
-  throw std::runtime_error(message(place.file, ": line ", place.line, ", column '", place.column,
-                                   "': found '", found.substr(0, 40), "', expected ", expected));
-}
-
-double number_or_nan(std::string_view text, const FieldPlace& place) {
-  if (text == "NaN") return std::numeric_limits<double>::quiet_NaN();
-  return field_number(text, place);
-}
-
-double field_number(std::string_view text, const FieldPlace& place) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    refuse_field(place, text, "a number");
-  return value;
 }
 
 }  // namespace fastweights

@@ -8,6 +8,7 @@
 
 #include "data/files.h"
 #include "data/readers.h"
+#include "data/text.h"
 #include "fastweights/error.h"
 #include "fastweights/nearest.h"
 
@@ -33,7 +34,7 @@ size_t position(const std::array<const char*, N>& names, std::string_view name) 
 }
 
 // hh:mm in hours
-double hours(std::string_view text, const FieldPlace& place) {
+double hours(std::string_view text, const Place& place) {
   int hour = 0, minute = 0;
   const char* end = text.data() + text.size();
   const auto [colon, error] = std::from_chars(text.data(), end, hour);
@@ -42,52 +43,52 @@ double hours(std::string_view text, const FieldPlace& place) {
     const auto [last, second_error] = std::from_chars(colon + 1, end, minute);
     good = second_error == std::errc() && last == end && hour >= 0 && minute >= 0 && minute < 60;
   }
-  if (!good) refuse_field(place, text, "a time hh:mm");
+  if (!good) refuse(place, "found ", in_quotes(text), ", expected a time hh:mm");
   return hour + minute / 60.0;
 }
 
 // column of a parameter among the channels
-size_t channel(std::string_view name, const FieldPlace& place) {
+size_t channel(std::string_view name, const Place& place) {
   const size_t found = position(kChannelNames, name);
   if (found == kChannels) {
     const std::string close = nearest(std::string(name), {kChannelNames.begin(), kChannelNames.end()});
-    refuse_field(place, name, "a parameter of the challenge; the nearest is '" + close + "'");
+    refuse(place, "found ", in_quotes(name), ", expected a parameter of the challenge; the nearest is '",
+           close, "'");
   }
   return found;
 }
 
-void add_line(Series& series, const std::string& file, const FileLines& lines) {
-  const auto parts = fields(lines.line(), ',');
+void add_line(Series& series, const std::string& file, const Lines& lines) {
+  const std::vector<Field> parts = fields(lines.line(), ',');
   if (parts.size() != 3)
-    throw std::runtime_error(
-        message(file, ": line ", lines.number(), " has ", parts.size(), " columns, expected 3"));
-  const auto place = [&](std::string_view column) { return FieldPlace{file, lines.number(), column}; };
-  const double time = hours(parts[0], place("Time"));
-  double value = field_number(parts[2], place("Value"));
-  if (parts[1] == "RecordID") return;
+    refuse({file, lines.row(), 1}, "found ", parts.size(), " fields, expected Time, Parameter and Value");
+  const auto place = [&](size_t i) { return Place{file, lines.row(), parts[i].column}; };
+  const double time = hours(parts[0].text, place(0));
+  double value = finite_number(parts[2].text, place(2), "Value");
+  const std::string_view name = parts[1].text;
+  if (name == "RecordID") return;
   if (value == -1) value = kNaN;
-  const size_t feature = position(kStaticNames, parts[1]);
-  if (feature < kStatics && (time == 0 || parts[1] != "Weight")) {
+  const size_t feature = position(kStaticNames, name);
+  if (feature < kStatics && (time == 0 || name != "Weight")) {
     series.statics[feature] = value;
     return;
   }
-  const size_t column = channel(parts[1], place("Parameter"));
+  const size_t column = channel(name, place(1));
   if (series.times.empty() || time > series.times.back()) {
     series.times.push_back(time);
     series.values.insert(series.values.end(), kChannels, kNaN);
   } else if (time < series.times.back()) {
-    refuse_field(place("Time"), parts[0], "times that do not fall");
+    refuse(place(0), "found ", in_quotes(parts[0].text), ", expected times that do not fall");
   }
   // the last of several values at one time counts
   series.values[(series.times.size() - 1) * kChannels + column] = value;
 }
 
 FileSeries read_patient(const std::string& file) {
-  const std::string text = file_bytes(file);
-  FileLines lines(text);
+  const std::string text = whole_file(file);
+  Lines lines(without_last_ends(text));
   if (!lines.next() || lines.line() != "Time,Parameter,Value")
-    throw std::runtime_error(file + ": line 1 is '" + std::string(lines.line().substr(0, 40)) +
-                             "', expected 'Time,Parameter,Value'");
+    refuse({file}, "found ", in_quotes(lines.line()), ", expected 'Time,Parameter,Value'");
   Series series = {.id = stem(file), .statics = std::vector<double>(kStatics, kNaN), .where = file};
   while (lines.next()) add_line(series, file, lines);
   // some patients have descriptors only: they came at 00:00, when nothing else was observed
@@ -100,25 +101,28 @@ FileSeries read_patient(const std::string& file) {
 
 // In-hospital_death of each patient
 std::map<std::string, std::string> outcomes(const std::string& file) {
-  const std::string text = file_bytes(file);
-  FileLines lines(text);
+  const std::string text = whole_file(file);
+  Lines lines(without_last_ends(text));
   lines.next();
-  const auto header = fields(lines.line(), ',');
+  const std::vector<Field> header = fields(lines.line(), ',');
   const auto column = [&](std::string_view name) {
-    const auto found = std::find(header.begin(), header.end(), name);
-    if (found == header.end()) throw std::runtime_error(message(file, ": line 1 has no column '", name, "'"));
+    const auto found =
+        std::find_if(header.begin(), header.end(), [&](const Field& field) { return field.text == name; });
+    if (found == header.end()) refuse({file}, "found no column '", name, "', expected it");
     return static_cast<size_t>(found - header.begin());
   };
   const size_t id = column("RecordID"), death = column("In-hospital_death");
   std::map<std::string, std::string> labels;
   while (lines.next()) {
-    const auto parts = fields(lines.line(), ',');
+    const std::vector<Field> parts = fields(lines.line(), ',');
     if (parts.size() != header.size())
-      throw std::runtime_error(message(file, ": line ", lines.number(), " has ", parts.size(),
-                                       " columns, expected ", header.size()));
-    if (parts[death] != "0" && parts[death] != "1")
-      refuse_field({file, lines.number(), "In-hospital_death"}, parts[death], "0 or 1");
-    labels[std::string(parts[id])] = parts[death];
+      refuse({file, lines.row(), 1}, "found ", parts.size(), " fields, expected ", header.size(),
+             " as in the header");
+    const auto [text_of_death, place] = parts[death];
+    if (text_of_death != "0" && text_of_death != "1")
+      refuse({file, lines.row(), place}, "found ", in_quotes(text_of_death),
+             ", expected 0 or 1 in column 'In-hospital_death'");
+    labels[std::string(parts[id].text)] = text_of_death;
   }
   return labels;
 }

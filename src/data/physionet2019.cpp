@@ -6,6 +6,7 @@
 
 #include "data/files.h"
 #include "data/readers.h"
+#include "data/text.h"
 #include "fastweights/error.h"
 
 namespace fastweights {
@@ -34,48 +35,47 @@ std::vector<std::string> names(size_t first, size_t count) {
   return {kNames.begin() + first, kNames.begin() + first + count};
 }
 
-void check_header(const std::string& file, FileLines& lines) {
-  if (!lines.next()) throw std::runtime_error(file + ": is empty");
-  const auto columns = fields(lines.line(), '|');
+void check_header(const std::string& file, Lines& lines) {
+  if (!lines.next()) refuse({file}, "found an empty file, expected a header");
+  const std::vector<Field> columns = fields(lines.line(), '|');
   for (size_t i = 0; i < std::min(columns.size(), kColumns); ++i) {
-    if (columns[i] != kNames[i])
-      throw std::runtime_error(
-          message(file, ": line 1: column ", i + 1, " is '", columns[i], "', expected '", kNames[i], "'"));
+    if (columns[i].text != kNames[i])
+      refuse({file, 1, columns[i].column}, "found the column ", in_quotes(columns[i].text), ", expected '",
+             kNames[i], "'");
   }
-  if (columns.size() != kColumns)
-    throw std::runtime_error(message(file, ": line 1 has ", columns.size(), " columns, expected ", kColumns));
+  if (columns.size() != kColumns) refuse({file}, "found ", columns.size(), " columns, expected ", kColumns);
 }
 
 // one line of a file into its numbers: [kColumns]
-std::array<double, kColumns> row(const std::string& file, const FileLines& lines) {
+std::array<double, kColumns> row(const std::string& file, const Lines& lines) {
   std::array<double, kColumns> numbers = {};
-  std::string_view rest = lines.line();
+  const std::string_view line = lines.line();
+  size_t begin = 0;
   for (size_t i = 0; i < kColumns; ++i) {
-    const size_t end = rest.find('|');
+    const size_t end = line.find('|', begin);
     if ((end == std::string_view::npos) != (i + 1 == kColumns))
-      throw std::runtime_error(message(file, ": line ", lines.number(), " has ",
-                                       fields(lines.line(), '|').size(), " columns, expected ", kColumns));
-    const FieldPlace place = {.file = file, .line = lines.number(), .column = kNames[i]};
-    numbers[i] = number_or_nan(rest.substr(0, end), place);
-    rest.remove_prefix(std::min(rest.size(), end == std::string_view::npos ? end : end + 1));
+      refuse({file, lines.row(), 1}, "found ", fields(line, '|').size(), " fields, expected ", kColumns);
+    const std::string_view text = line.substr(begin, end - begin);
+    const Place place = {file, lines.row(), static_cast<int64_t>(begin) + 1};
+    numbers[i] =
+        text == "NaN" ? std::numeric_limits<double>::quiet_NaN() : finite_number(text, place, kNames[i]);
+    begin = end + 1;
   }
   return numbers;
 }
 
-void check_hour_and_label(const FieldPlace& place, double hour, double before, double label) {
+void check_hour_and_label(const Place& place, double hour, double before, double label) {
   if (!(hour >= 1 && hour == std::floor(hour)))
-    refuse_field({place.file, place.line, "ICULOS"}, message(hour), "a whole number of hours from 1 on");
+    refuse(place, "found the hour ", hour, " in column 'ICULOS', expected a whole number from 1 on");
   if (hour <= before)
-    refuse_field({place.file, place.line, "ICULOS"}, message(hour),
-                 message("hours that rise, after ", before));
-  if (label != 0 && label != 1)
-    refuse_field({place.file, place.line, "SepsisLabel"}, message(label), "0 or 1");
+    refuse(place, "found the hour ", hour, " in column 'ICULOS', expected a later one than ", before);
+  if (label != 0 && label != 1) refuse(place, "found ", label, " in column 'SepsisLabel', expected 0 or 1");
 }
 
 // hours that the file leaves out become rows without observations, so that row = hour
 FileSeries read_patient(const std::string& file) {
-  const std::string text = file_bytes(file);
-  FileLines lines(text);
+  const std::string text = whole_file(file);
+  Lines lines(without_last_ends(text));
   check_header(file, lines);
   FileSeries found;
   Series& series = found.series;
@@ -85,7 +85,7 @@ FileSeries read_patient(const std::string& file) {
   double hour = 0;
   while (lines.next()) {
     const std::array<double, kColumns> numbers = row(file, lines);
-    check_hour_and_label({file, lines.number(), {}}, numbers[kHourColumn], hour, numbers[kLabelColumn]);
+    check_hour_and_label({file, lines.row(), 1}, numbers[kHourColumn], hour, numbers[kLabelColumn]);
     // of the last line looked at, also if it is the first that is too late, as in the published code
     series.statics.assign(numbers.begin() + kChannels, numbers.begin() + kChannels + kStatics);
     if (numbers[kHourColumn] > kLastHour) break;

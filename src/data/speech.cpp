@@ -10,6 +10,7 @@
 #include "data/files.h"
 #include "data/mfcc.h"
 #include "data/readers.h"
+#include "data/text.h"
 #include "fastweights/error.h"
 
 #ifdef FASTWEIGHTS_SNDFILE
@@ -46,8 +47,8 @@ std::map<std::string, Part> parts_of(const std::string& folder) {
        {std::pair{"validation_list.txt", Part::Validation}, std::pair{"testing_list.txt", Part::Test}}) {
     const std::string list = folder + "/" + name;
     if (!fs::exists(list)) continue;
-    const std::string text = file_bytes(list);
-    for (FileLines lines(text); lines.next();) parts[std::string(lines.line())] = part;
+    const std::string text = whole_file(list);
+    for (Lines lines(text); lines.next();) parts[std::string(lines.line())] = part;
   }
   return parts;
 }

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <locale>
+#include <memory>
 #include <sstream>
 
 namespace fastweights {
@@ -52,15 +53,21 @@ std::string whole_file(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) throw std::runtime_error(path + ": there is no such file");
   if (fs::is_directory(status)) throw std::runtime_error(path + ": this is a folder, a file is expected");
-  std::ifstream in(path, std::ios::binary);
-  std::string text;
-  const std::uintmax_t size = fs::is_regular_file(status) ? fs::file_size(path, error) : 0;
-  if (!error && size < text.max_size()) text.reserve(static_cast<size_t>(size));
-  std::vector<char> block(1 << 16);
-  while (in.read(block.data(), static_cast<std::streamsize>(block.size())) || in.gcount() > 0)
-    text.append(block.data(), static_cast<size_t>(in.gcount()));
-  if (!in.eof()) throw std::runtime_error(path + ": the file cannot be read");
-  return text;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) throw std::runtime_error(path + ": the file cannot be opened");
+  // files of folders with many of them fit into one read, for which no buffer is wanted
+  std::setvbuf(file.get(), nullptr, _IONBF, 0);
+  std::string bytes;
+  size_t size = 0;
+  for (size_t room = 1 << 15; true; room *= 2) {
+    bytes.resize(size + room);
+    const size_t got = std::fread(bytes.data() + size, 1, room, file.get());
+    size += got;
+    if (got < room) break;
+  }
+  if (std::ferror(file.get())) throw std::runtime_error(path + ": the file cannot be read");
+  bytes.resize(size);
+  return bytes;
 }
 
 void require_text(std::string_view text, std::string_view file) {
@@ -122,10 +129,32 @@ double number_or_missing(std::string_view text, const Place& place, std::string_
   return std::isnan(*x) ? std::numeric_limits<double>::quiet_NaN() : *x;
 }
 
+double finite_number(std::string_view text, const Place& place, std::string_view column) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
+    refuse(place, "found ", in_quotes(text), ", expected a number in column '", column, "'");
+  return value;
+}
+
 std::string exact(double x) {
   if (std::isnan(x)) return "nan";
   char text[64];
   return std::string(text, std::to_chars(text, text + sizeof text, x).ptr);
+}
+
+std::string_view without_last_ends(std::string_view text) {
+  return text.substr(0, text.find_last_not_of("\r\n") + 1);
+}
+
+std::vector<Field> fields(std::string_view line, char separator) {
+  std::vector<Field> found;
+  for (size_t begin = 0; begin <= line.size();) {
+    const size_t end = std::min(line.find(separator, begin), line.size());
+    found.push_back({line.substr(begin, end - begin), static_cast<int64_t>(begin) + 1});
+    begin = end + 1;
+  }
+  return found;
 }
 
 bool Lines::next() {

@@ -52,8 +52,14 @@ bool is_missing(std::string_view text);
 /// A finite number, or NaN for what was not observed; `what` says in the message what is expected.
 double number_or_missing(std::string_view text, const Place& place, std::string_view what = "a number");
 
+/// A finite number, without spaces around it, in the column of this name.
+double finite_number(std::string_view text, const Place& place, std::string_view column);
+
 /// The shortest text that reads back as the same number.
 std::string exact(double x);
+
+/// Without line ends at the end.
+std::string_view without_last_ends(std::string_view text);
 
 /// Lines, ended by \n or \r\n.
 class Lines {
@@ -73,6 +79,9 @@ struct Field {
   std::string_view text;
   int64_t column = 1;
 };
+
+/// What stands between separators in a line without quotes.
+std::vector<Field> fields(std::string_view line, char separator);
 
 /// Rows of a table with one separator; fields may be quoted, and then hold separators, "" and line ends.
 class TableRows {

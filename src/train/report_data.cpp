@@ -7,6 +7,7 @@
 #include "fastweights/run.h"
 #include "report/report.h"
 #include "tensor/autograd.h"
+#include "train/clock.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -298,15 +299,6 @@ Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {
                             " schedule, seed ", config.training.seed)}});
 }
 
-std::string iso_now() {
-  const std::time_t time = std::time(nullptr);
-  std::tm parts = {};
-  gmtime_r(&time, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M UTC", &parts);
-  return text;
-}
-
 }  // namespace
 
 void write_report(const std::string& folder, const DataSet& data) {
@@ -326,7 +318,7 @@ void write_report(const std::string& folder, const DataSet& data) {
       {"version", 1},
       {"title", data.head.name},
       {"subtitle", message(name_of(config.task.kind), " with fast weights, rule ", config.model.rule)},
-      {"finished", iso_now()},
+      {"finished", utc_now("%Y-%m-%d %H:%M UTC")},
       {"facts", facts(config, data, parts)}};
   json["headline"] = Json::array();
   const std::string chosen = config.training.metric;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -11,6 +10,7 @@
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
 #include "tensor/autograd.h"
+#include "train/clock.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -21,15 +21,6 @@ using Clock = std::chrono::steady_clock;
 
 // seconds between two checkpoints, at least; an interrupted run does again what came after the last
 constexpr double kBetweenCheckpoints = 5;
-
-std::string now() {
-  const std::time_t time = std::time(nullptr);
-  std::tm parts = {};
-  gmtime_r(&time, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
-  return text;
-}
 
 Json metrics_json(const Metrics& metrics) {
   Json out = Json::object();
@@ -71,7 +62,7 @@ class Folder {
 
   void note(const std::string& line) const {
     std::ofstream log(*this / "log.txt", std::ios::app);
-    log << now() << "  " << line << "\n";
+    log << utc_now("%Y-%m-%d %H:%M:%S UTC") << "  " << line << "\n";
     if (events_.note) events_.note(line);
   }
 

@@ -40,8 +40,8 @@ std::string error_of(const std::string& text) {
   ScratchFolder folder;
   folder.write("p1.psv", text);
   const std::string error = error_message<std::runtime_error>([&] { read(folder); });
-  EXPECT_EQ(error.rfind(folder.path("p1.psv") + ": ", 0), 0u) << error;
-  return error.substr(std::min(error.size(), folder.path("p1.psv: ").size()));
+  EXPECT_EQ(error.rfind(folder.path("p1.psv") + ":", 0), 0u) << error;
+  return error.substr(std::min(error.size(), folder.path("p1.psv:").size()));
 }
 
 TEST(PhysioNet2019, RowsAreHours) {
@@ -128,29 +128,28 @@ TEST(PhysioNet2019, BrokenFilesStopOrAreListed) {
   folder.write("p2.psv", kHeader + row("6o", "1", "0"));
   folder.write("p3.psv", "");
   EXPECT_EQ(error_message<std::runtime_error>([&] { read(folder); }),
-            folder.path("p2.psv: line 2, column 'HR': found '6o', expected a number"));
+            folder.path("p2.psv:2:1: found '6o', expected a number in column 'HR'"));
   const DataSet data = read(folder, BadFiles::Skip);
   EXPECT_EQ(data.ids, std::vector<std::string>{"p1"});
-  EXPECT_EQ(data.head.skipped, (std::vector<std::string>{
-                                   folder.path("p2.psv: line 2, column 'HR': found '6o', expected a number"),
-                                   folder.path("p3.psv: is empty")}));
+  EXPECT_EQ(data.head.skipped,
+            (std::vector<std::string>{folder.path("p2.psv:2:1: found '6o', expected a number in column 'HR'"),
+                                      folder.path("p3.psv:1:1: found an empty file, expected a header")}));
 }
 
 TEST(PhysioNet2019, EveryMistakeIsNamed) {
-  EXPECT_EQ(error_of("HR|O2Sat|Tmp\n"), "line 1: column 3 is 'Tmp', expected 'Temp'");
-  EXPECT_EQ(error_of("HR|O2Sat\n"), "line 1 has 2 columns, expected 41");
-  EXPECT_EQ(error_of(kHeader + "60|NaN\n"), "line 2 has 2 columns, expected 41");
-  EXPECT_EQ(error_of(kHeader + row("60", "1", "0|7")), "line 2 has 42 columns, expected 41");
-  EXPECT_EQ(error_of(kHeader + row("inf", "1", "0")), "line 2, column 'HR': found 'inf', expected a number");
-  EXPECT_EQ(error_of(kHeader + row("", "1", "0")), "line 2, column 'HR': found '', expected a number");
+  EXPECT_EQ(error_of("HR|O2Sat|Tmp\n"), "1:10: found the column 'Tmp', expected 'Temp'");
+  EXPECT_EQ(error_of("HR|O2Sat\n"), "1:1: found 2 columns, expected 41");
+  EXPECT_EQ(error_of(kHeader + "60|NaN\n"), "2:1: found 2 fields, expected 41");
+  EXPECT_EQ(error_of(kHeader + row("60", "1", "0|7")), "2:1: found 42 fields, expected 41");
+  EXPECT_EQ(error_of(kHeader + row("inf", "1", "0")), "2:1: found 'inf', expected a number in column 'HR'");
+  EXPECT_EQ(error_of(kHeader + row("", "1", "0")), "2:1: found '', expected a number in column 'HR'");
   EXPECT_EQ(error_of(kHeader + row("60", "0", "0")),
-            "line 2, column 'ICULOS': found '0', expected a whole number of hours from 1 on");
+            "2:1: found the hour 0 in column 'ICULOS', expected a whole number from 1 on");
   EXPECT_EQ(error_of(kHeader + row("60", "NaN", "0")),
-            "line 2, column 'ICULOS': found 'nan', expected a whole number of hours from 1 on");
+            "2:1: found the hour nan in column 'ICULOS', expected a whole number from 1 on");
   EXPECT_EQ(error_of(kHeader + row("60", "4", "0") + row("60", "4", "0")),
-            "line 3, column 'ICULOS': found '4', expected hours that rise, after 4");
-  EXPECT_EQ(error_of(kHeader + row("60", "1", "2")),
-            "line 2, column 'SepsisLabel': found '2', expected 0 or 1");
+            "3:1: found the hour 4 in column 'ICULOS', expected a later one than 4");
+  EXPECT_EQ(error_of(kHeader + row("60", "1", "2")), "2:1: found 2 in column 'SepsisLabel', expected 0 or 1");
 }
 
 TEST(PhysioNet2019, AFolderWithoutPatientsIsAnError) {
