@@ -37,9 +37,7 @@ const std::vector<std::pair<std::string, std::string>>& presets() {
   static const std::vector<std::pair<std::string, std::string>> kPresets = {
       {"small", R"({"model": {"hidden_size": 32, "heads": 8, "feed_forward_size": 64}})"},
       {"standard", "{}"},
-      {"large", R"({"model": {"hidden_size": 128, "heads": 32, "feed_forward_size": 256}})"},
-      {"sepsis", R"({"model": {"dropout": 0.3, "value_dropout": 0.3},
-                     "training": {"batch_size": 512, "epochs": 35, "learning_rate": 0.001}})"}};
+      {"large", R"({"model": {"hidden_size": 128, "heads": 32, "feed_forward_size": 256}})"}};
   return kPresets;
 }
 
@@ -236,13 +234,13 @@ void add_train(CLI::App& program, Session& session) {
   std::string names;
   for (const std::string& name : model_names()) names += (names.empty() ? "" : ", ") + name;
   app->add_option("--model", command->model, names + "; default: delta-cde");
-  app->add_option("--preset", command->preset, "small, standard, large or sepsis");
+  app->add_option("--preset", command->preset, "small, standard or large");
   app->add_option("--config", command->config_file, "JSON with any keys of a run's config.json");
   app->add_option("--set", command->settings, "KEY=VALUE for any key, such as model.heads=4; may be repeated")
       ->take_all();
   app->add_option("--epochs", command->epochs, "default: about 2,000 steps");
   app->add_option("--batch-size", command->batch_size, "default: a sixteenth of the series, 16 to 256");
-  app->add_option("--learning-rate", command->learning_rate, "default: 0.003");
+  app->add_option("--learning-rate", command->learning_rate, "default: 0.001");
   app->add_option("--seed", command->seed, "of parameters, order and dropout; default: 1");
   app->add_option(
       "--task", command->task,

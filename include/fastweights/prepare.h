@@ -19,7 +19,9 @@ struct PrepareConfig {
   double clip = 10;          ///< scaled values lie between -clip and clip; 0: anywhere
   bool time_channel = true;  ///< elapsed time as the first channel
   bool intensity = false;    ///< how often each channel was observed so far, as further channels
-  double typical_end = 3;  ///< of elapsed time and counts in a typical series; 0: as they are, in median gaps
+  /// Elapsed time of a typical series ends here, and so do counts of a channel that is always observed,
+  /// unless they end earlier in median gaps and observations. 0: they stay as they are.
+  double typical_time = 3, typical_count = 10;
 };
 
 struct Scale {
@@ -38,9 +40,9 @@ struct Preparation {
   std::vector<Scale> target_scales = {};   // [O]
   std::string time_unit = {};              ///< of the data
   double median_gap = 1;                   ///< between neighbouring times
-  /// Elapsed time and counts are divided by this beyond the median gap, so that they stay within a few units
-  /// like other channels, however long a series is.
-  double length_scale = 1;
+  /// Elapsed time in median gaps, and counts, are divided by these, so that they stay within a few units like
+  /// other channels, however long a series is.
+  double time_scale = 1, count_scale = 1;
 
   /// Channels and static features that a model sees.
   int64_t model_channels() const;

@@ -27,7 +27,7 @@ struct TrainConfig {
   int64_t batch_size = 0;  ///< 0: a sixteenth of the data, at least 16 and at most 256
   int64_t like_length =
       1;  ///< of so many batches at a time, series of like length come into one; 1: by chance
-  double learning_rate = 3e-3;
+  double learning_rate = 1e-3;
   double weight_decay = 0.01;
   double clip = 1;  ///< largest 2-norm of a gradient; 0: any
   RateSchedule schedule = RateSchedule::Cosine;

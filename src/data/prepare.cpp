@@ -125,8 +125,11 @@ Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
   for (size_t o = 0; o < head.targets.size(); ++o)
     p.target_scales.push_back(scale_of(train.targets, o, head.targets.size(), Scaling::Standard));
   p.median_gap = median_gap(train);
-  if (config.typical_end > 0)
-    p.length_scale = std::max(1.0, typical_duration(train, p.median_gap) / config.typical_end);
+  if (config.typical_time > 0)
+    p.time_scale = std::max(1.0, typical_duration(train, p.median_gap) / config.typical_time);
+  if (config.typical_count > 0)
+    p.count_scale = std::max(
+        1.0, static_cast<double>(train.rows()) / static_cast<double>(train.samples()) / config.typical_count);
   return p;
 }
 

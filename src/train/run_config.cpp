@@ -29,7 +29,6 @@ double typical_length(const DataSet& data) {
 ModelConfig default_model(const std::string& name, const DataSet& data, const Preparation& preparation,
                           TaskKind kind) {
   constexpr double kLong = 1000, kWindows = 250;
-  constexpr int64_t kMany = 1000;
   const ModelName parts = parse_name(name);
   ModelConfig config = {.channels = preparation.model_channels(),
                         .static_features = preparation.model_statics(),
@@ -40,8 +39,7 @@ ModelConfig default_model(const std::string& name, const DataSet& data, const Pr
   config.heads = 16;
   config.feed_forward_size = 128;
   config.time_unit = preparation.median_gap;
-  // few series are learned by heart otherwise
-  config.dropout = config.value_dropout = data.samples() < kMany ? 0.2 : 0.1;
+  config.dropout = config.value_dropout = 0.2;
   if (config.static_features > 0) {
     config.initial = InitialWeights::StaticFeatures;
     config.static_hidden_size = 64;
@@ -57,6 +55,11 @@ ModelConfig default_model(const std::string& name, const DataSet& data, const Pr
     config.control.clock = WindowClock::Windows;
   }
   return config;
+}
+
+// values that have a projection of their own are normalised, unless somebody decided otherwise
+bool default_value_norm(const ModelConfig& model) {
+  return model.drive != Drive::X && model.drive != Drive::TensorMap;
 }
 
 }  // namespace
@@ -87,6 +90,8 @@ RunConfig make_run_config(const std::string& model_name, const std::string& sett
   const DataSet train = subset(data, parts.train);
   config.model = default_model(model_name, train, fit_preparation(train, config.prepare), config.task.kind);
   config = read_fields(given, config);
+  if (!given.contains(Json::json_pointer("/model/value_norm")))
+    config.model.value_norm = default_value_norm(config.model);
   config.task.kind = task_kind(data, config.task);
   check_config(config.model);
   return config;

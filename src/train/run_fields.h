@@ -45,7 +45,8 @@ void visit_fields(PrepareConfig& c, Visit& visit) {
   visit("clip", c.clip);
   visit("time_channel", c.time_channel);
   visit("intensity", c.intensity);
-  visit("typical_end", c.typical_end);
+  visit("typical_time", c.typical_time);
+  visit("typical_count", c.typical_count);
 }
 
 template <typename Visit>

@@ -135,7 +135,7 @@ Tensor elapsed(const Tensor& times, const Rows& rows, const Preparation& prepara
   const double* t = times.data_ptr<double>();
   Tensor out = at::empty({times.size(0), 1}, at::TensorOptions(at::kFloat));
   float* to = out.data_ptr<float>();
-  const double unit = preparation.median_gap * preparation.length_scale;
+  const double unit = preparation.median_gap * preparation.time_scale;
   for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
     const int64_t first = rows.offsets[b];
     for (int64_t i = first; i < rows.offsets[b + 1]; ++i)
@@ -149,7 +149,7 @@ Tensor counts(const Tensor& values, const Rows& rows, const Preparation& prepara
   Tensor out = at::empty(values.sizes(), at::TensorOptions(at::kFloat));
   const float* x = values.data_ptr<float>();
   float* to = out.data_ptr<float>();
-  const auto one = static_cast<float>(1 / preparation.length_scale);
+  const auto one = static_cast<float>(1 / preparation.count_scale);
   for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
     std::vector<float> sums(static_cast<size_t>(channels), 0.0f);
     for (int64_t i = rows.offsets[b]; i < rows.offsets[b + 1]; ++i) {

@@ -35,7 +35,8 @@ Json preparation_json(const Preparation& p) {
           {"target_scales", scales_json(p.target_scales)},
           {"time_unit", p.time_unit},
           {"median_gap", p.median_gap},
-          {"length_scale", p.length_scale}};
+          {"time_scale", p.time_scale},
+          {"count_scale", p.count_scale}};
 }
 
 Preparation preparation_from(const Json& json) {
@@ -51,7 +52,8 @@ Preparation preparation_from(const Json& json) {
                    .target_scales = scales_from(json.at("target_scales"))};
   p.time_unit = json.at("time_unit").get<std::string>();
   p.median_gap = json.at("median_gap").get<double>();
-  p.length_scale = json.at("length_scale").get<double>();
+  p.time_scale = json.at("time_scale").get<double>();
+  p.count_scale = json.at("count_scale").get<double>();
   return p;
 }
 

@@ -82,15 +82,22 @@ TEST(Prepare, TheMedianGapIsThatInsideSeries) {
   const Preparation p = fit_preparation(data);
   EXPECT_EQ(p.median_gap, 3);
   // a typical series lasts (6 + 500 + 0 + 3) / 4 / 3 gaps and ends at 3
-  EXPECT_DOUBLE_EQ(p.length_scale, 509.0 / 4 / 3 / 3);
+  EXPECT_DOUBLE_EQ(p.time_scale, 509.0 / 4 / 3 / 3);
+  // nine rows are in four series
+  EXPECT_EQ(p.count_scale, 1);
 }
 
-TEST(Prepare, LongSeriesHaveALengthScale) {
+TEST(Prepare, LongSeriesHaveScalesOfTimeAndCounts) {
   std::vector<double> times;
   for (int i = 0; i < 1001; ++i) times.push_back(0.5 * i);
   const Preparation p = fit_preparation(set_of({times}, {std::vector<double>(2002, 0.0)}));
   EXPECT_EQ(p.median_gap, 0.5);
-  EXPECT_DOUBLE_EQ(p.length_scale, 1000.0 / 3);
+  EXPECT_DOUBLE_EQ(p.time_scale, 1000.0 / 3);
+  EXPECT_DOUBLE_EQ(p.count_scale, 1001.0 / 10);
+  const Preparation raw = fit_preparation(set_of({times}, {std::vector<double>(2002, 0.0)}),
+                                          {.typical_time = 0, .typical_count = 0});
+  EXPECT_EQ(raw.time_scale, 1);
+  EXPECT_EQ(raw.count_scale, 1);
 }
 
 TEST(Prepare, StaticFeaturesWithGapsHaveFlags) {

@@ -37,7 +37,8 @@ DataSet small_set() {
 TEST(Task, ChannelsAreTimeCountsAndScaledValues) {
   const DataSet data = small_set();
   Preparation p = fit_preparation(data, {.clip = 1.25, .intensity = true});
-  p.length_scale = 3;
+  p.time_scale = 3;
+  p.count_scale = 4;
   const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Classification}, {0, 1, 2}, 1);
   const Tensor& got = batch.input.series.values;  // [7, 5]
   ASSERT_EQ(got.sizes(), (std::vector<int64_t>{7, 5}));
@@ -47,13 +48,13 @@ TEST(Task, ChannelsAreTimeCountsAndScaledValues) {
     for (int64_t i = first; i < data.offsets[static_cast<size_t>(b) + 1]; ++i) {
       const auto row = static_cast<size_t>(i);
       const double time =
-          (data.times[row] - data.times[static_cast<size_t>(first)]) / (p.median_gap * p.length_scale);
+          (data.times[row] - data.times[static_cast<size_t>(first)]) / (p.median_gap * p.time_scale);
       EXPECT_NEAR(got[i][0].item<double>(), time, kFloat);
       for (size_t c = 0; c < 2; ++c) {
         const auto channel = static_cast<int64_t>(c);
         const double x = data.values[2 * row + c], value = got[i][3 + channel].item<double>();
         counts[c] += std::isnan(x) ? 0 : 1;
-        EXPECT_NEAR(got[i][1 + channel].item<double>(), counts[c] / 3, kFloat);
+        EXPECT_NEAR(got[i][1 + channel].item<double>(), counts[c] / 4, kFloat);
         EXPECT_EQ(std::isnan(value), std::isnan(x));
         if (std::isnan(x)) continue;
         EXPECT_NEAR(value, std::clamp(p.channel_scales[c](x), -1.25, 1.25), kFloat) << i << ", " << c;
@@ -164,7 +165,7 @@ TEST(Task, ImputationHidesASeededShare) {
   const Tensor left = input.isnan().logical_not().to(at::kFloat).cumsum(0);
   const Tensor ends = data.train.offsets.slice(0, 1) - 1;
   const Tensor totals = batch.input.series.values.slice(1, 0, 2).index_select(0, ends).sum(0);
-  EXPECT_LT(relative_error(totals * data.preparation.length_scale, left[-1]), kFloat);
+  EXPECT_LT(relative_error(totals * data.preparation.count_scale, left[-1]), kFloat);
   EXPECT_TRUE(equal_with_nan(batch_of(1).input.series.values, batch.input.series.values));
   EXPECT_FALSE(equal_with_nan(batch_of(2).input.series.values, batch.input.series.values));
 }
