@@ -33,7 +33,7 @@ std::string found_path(const DataOptions& options, const std::string& path) {
 ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
   ReadOptions read;
   read.format = config.format;
-  read.bad_files = options.skip_bad ? BadFiles::Skip : BadFiles::Stop;
+  read.bad_files = config.skip_bad ? BadFiles::Skip : BadFiles::Stop;
   read.columns = {.id = config.id,
                   .time = config.time,
                   .label = config.label,
@@ -96,6 +96,7 @@ DataConfig data_config(const DataOptions& options, const DataConfig& otherwise) 
   };
   if (!options.path.empty()) config.path = found_path(options, options.path);
   FW_CHECK(!config.path.empty(), "say which data: a file, a folder, or a built-in set such as spirals");
+  config.skip_bad = config.skip_bad || options.skip_bad;
   take(options.format, config.format);
   take(options.id, config.id);
   take(options.time, config.time);

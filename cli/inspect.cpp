@@ -107,9 +107,7 @@ void add_report(CLI::App& program, Session&) {
   add_data_options(*app, command->data, "the run's data, if they have moved");
   app->footer("Example:\n  fastweights report runs/spirals");
   app->callback([command] {
-    DataConfig source = read_run_config(command->run).data;
-    if (!command->data.path.empty()) source = data_for_model(command->data, command->run);
-    write_report(command->run, read(command->data, source));
+    write_report(command->run, read(command->data, data_for_model(command->data, command->run)));
     std::printf("%s/report.html\n", command->run.c_str());
   });
 }

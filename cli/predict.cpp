@@ -1,3 +1,4 @@
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -22,21 +23,22 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
+// nine digits of what a model says
 std::string number(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", x);
   return text;
 }
 
-std::string row_begin(const PreparedData& data, const Predictions& p, int64_t row) {
-  return field(data.ids[static_cast<size_t>(p.samples.data_ptr<int64_t>()[row])]) + "," +
-         number(p.times.data_ptr<double>()[row]);
+// the shortest text that is the same number again
+std::string exact(double x) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
-std::string numbers(const double* values, size_t count) {
-  std::string text;
-  for (size_t k = 0; k < count; ++k) text += "," + number(values[k]);
-  return text + "\n";
+std::string row_begin(const PreparedData& data, const Predictions& p, int64_t row) {
+  return field(data.ids[static_cast<size_t>(p.samples.data_ptr<int64_t>()[row])]) + "," +
+         exact(p.times.data_ptr<double>()[row]);
 }
 
 std::string class_table(const TrainedModel& trained, const PreparedData& data) {
@@ -47,9 +49,13 @@ std::string class_table(const TrainedModel& trained, const PreparedData& data) {
   std::string text = "id,time,predicted";
   for (const std::string& name : names) text += "," + field("p(" + name + ")");
   text += "\n";
-  for (int64_t row = 0; row < values.size(0); ++row)
-    text += row_begin(data, p, row) + "," + field(names[static_cast<size_t>(guesses[row].item<int64_t>())]) +
-            numbers(values.data_ptr<double>() + row * values.size(1), names.size());
+  const double* v = values.data_ptr<double>();
+  for (int64_t row = 0; row < values.size(0); ++row) {
+    text += row_begin(data, p, row) + "," + field(names[static_cast<size_t>(guesses[row].item<int64_t>())]);
+    for (size_t k = 0; k < names.size(); ++k)
+      text += "," + number(v[static_cast<size_t>(row) * names.size() + k]);
+    text += "\n";
+  }
   return text;
 }
 
@@ -60,20 +66,22 @@ std::string number_table(const TrainedModel& trained, const DataSet& data) {
       predict(trained.model, prepared, trained.preparation, trained.task, {.wanted = Wanted::Missing});
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
-  double* v = values.data_ptr<double>();
-  if (trained.task.kind == TaskKind::Imputation) {
-    // a row of predictions for each row of the data, and what is known stays
-    for (size_t i = 0; i < data.values.size(); ++i) {
-      if (!std::isnan(data.values[i])) v[i] = data.values[i];
-    }
-  }
+  const double* v = values.data_ptr<double>();
+  const bool imputation = trained.task.kind == TaskKind::Imputation;
   std::string text = "id,time";
   for (const std::string& name :
        trained.task.kind == TaskKind::Regression ? trained.preparation.targets : trained.preparation.channels)
     text += "," + field(name);
   text += "\n";
-  for (int64_t row = 0; row < values.size(0); ++row)
-    text += row_begin(prepared, p, row) + numbers(v + static_cast<size_t>(row) * outputs, outputs);
+  for (int64_t row = 0; row < values.size(0); ++row) {
+    text += row_begin(prepared, p, row);
+    for (size_t i = static_cast<size_t>(row) * outputs; i < static_cast<size_t>(row + 1) * outputs; ++i) {
+      // imputation has a row for each row of the data, and what is known stays
+      const bool known = imputation && !std::isnan(data.values[i]);
+      text += "," + (known ? exact(data.values[i]) : number(v[i]));
+    }
+    text += "\n";
+  }
   return text;
 }
 

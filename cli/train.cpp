@@ -1,15 +1,12 @@
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
-#include "data_options.h"
 #include "fastweights/error.h"
 #include "progress.h"
+#include "train_command.h"
 
 namespace fastweights::cli {
 namespace {
@@ -23,15 +20,6 @@ extern "C" void on_interrupt(int signal) {
   // a second one ends the program at once
   std::signal(signal, SIG_DFL);
 }
-
-struct TrainCommand {
-  DataOptions data;
-  std::string out, model, preset, config_file, resume, from;
-  std::vector<std::string> settings;
-  std::string epochs, batch_size, learning_rate, seed, task, split, memory_limit;
-  int64_t folds = 0;
-  bool intensity = false, json = false, quiet = false;
-};
 
 const std::vector<std::pair<std::string, std::string>>& presets() {
   static const std::vector<std::pair<std::string, std::string>> kPresets = {
@@ -49,35 +37,6 @@ Json preset_json(const std::string& name) {
     known += (known.empty() ? "" : ", ") + key;
   }
   throw std::invalid_argument("there is no preset '" + name + "'; there are " + known);
-}
-
-// preset, then file, then options, then --set
-std::string settings_json(const TrainCommand& command) {
-  Json json = preset_json(command.preset);
-  if (!command.config_file.empty()) {
-    const Json given = Json::parse(file_text(command.config_file), nullptr, false);
-    FW_CHECK(given.is_object(), command.config_file, ": this is not a JSON object { ... }");
-    json.merge_patch(given);
-  }
-  std::string settings = json.dump();
-  const std::pair<const char*, const std::string&> short_forms[] = {
-      {"training.epochs", command.epochs},
-      {"training.batch_size", command.batch_size},
-      {"training.learning_rate", command.learning_rate},
-      {"training.seed", command.seed},
-      {"task.kind", command.task},
-      {"split.rule", command.split},
-      {"model.solver.memory_limit", command.memory_limit}};
-  for (const auto& [key, value] : short_forms) {
-    if (!value.empty()) settings = with_setting(settings, key, value);
-  }
-  if (command.intensity) settings = with_setting(settings, "prepare.intensity", "true");
-  for (const std::string& setting : command.settings) {
-    const size_t equals = setting.find('=');
-    FW_CHECK(equals != std::string::npos, "--set wants KEY=VALUE, got '", setting, "'");
-    settings = with_setting(settings, setting.substr(0, equals), setting.substr(equals + 1));
-  }
-  return settings;
 }
 
 Style style_of(const TrainCommand& command) {
@@ -107,124 +66,102 @@ void print_plan(const RunConfig& config, const DataSet& data, Progress& progress
                         config.model.outputs, " out"));
 }
 
-// what comes of one run; the report stands behind it if it has finished
-RunResult train_one(const TrainCommand& command, const std::string& folder, const RunConfig& config,
-                    const DataSet& data, RunStart start) {
+void run_one(const TrainCommand& command, Session& session) {
+  const bool resume = !command.resume.empty();
+  const std::string folder = resume ? command.resume : command.out;
+  FW_CHECK(resume || !has_folds(folder), "there are runs in ", folder,
+           " already: go on with --resume, or choose another folder");
+  const RunConfig known = resume ? read_run_config(folder) : RunConfig{};
+  const DataConfig source = data_config(command.data, known.data);
+  const DataSet data = read(command.data, source);
+  const RunConfig config =
+      resume ? known : new_config(model_of(command), settings_json(command), source, data);
+  FW_CHECK(resume || !std::filesystem::exists(folder + "/config.json"), "there is a run in ", folder,
+           " already: go on with --resume, or choose another folder");
+  train_one(command, folder, config, data, command.from, folder, session);
+}
+
+void run(const TrainCommand& command, Session& session) {
+  const bool resume = !command.resume.empty();
+  FW_CHECK(resume || !command.out.empty(), "say where the run goes: --out FOLDER");
+  FW_CHECK(!resume || (command.out.empty() && command.from.empty() && command.model.empty() &&
+                       command.folds == 0 && settings_json(command) == "{}"),
+           "--resume goes on with a run as it began; other settings need a new run, which --from lets begin "
+           "with its parameters");
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+  if (command.folds > 0 || (resume && has_folds(command.resume))) {
+    cross_validate(command, session);
+  } else {
+    run_one(command, session);
+  }
+}
+
+}  // namespace
+
+std::string settings_json(const TrainCommand& command) {
+  Json json = preset_json(command.preset);
+  if (!command.config_file.empty()) {
+    const Json given = Json::parse(file_text(command.config_file), nullptr, false);
+    FW_CHECK(given.is_object(), command.config_file, ": this is not a JSON object { ... }");
+    json.merge_patch(given);
+  }
+  std::string settings = json.dump();
+  const std::pair<const char*, const std::string&> short_forms[] = {
+      {"training.epochs", command.epochs},
+      {"training.batch_size", command.batch_size},
+      {"training.learning_rate", command.learning_rate},
+      {"training.seed", command.seed},
+      {"task.kind", command.task},
+      {"split.rule", command.split},
+      {"model.solver.memory_limit", command.memory_limit}};
+  for (const auto& [key, value] : short_forms) {
+    if (!value.empty()) settings = with_setting(settings, key, value);
+  }
+  if (command.intensity) settings = with_setting(settings, "prepare.intensity", "true");
+  for (const std::string& setting : command.settings) {
+    const size_t equals = setting.find('=');
+    FW_CHECK(equals != std::string::npos, "--set wants KEY=VALUE, got '", setting, "'");
+    settings = with_setting(settings, setting.substr(0, equals), setting.substr(equals + 1));
+  }
+  return settings;
+}
+
+std::string model_of(const TrainCommand& command) {
+  return command.model.empty() ? "delta-cde" : command.model;
+}
+
+RunConfig new_config(const std::string& model, const std::string& settings, const DataConfig& source,
+                     const DataSet& data) {
+  RunConfig config = make_run_config(model, settings, data);
+  config.data = source;
+  return config;
+}
+
+RunEnd train_one(const TrainCommand& command, const std::string& folder, const RunConfig& config,
+                 const DataSet& data, const std::string& from, const std::string& again, Session& session) {
   Progress progress(style_of(command));
   print_plan(config, data, progress);
   RunEvents events;
   events.step = [&](const Trainer& trainer, const TrainStep& step) { progress.step(trainer, step); };
   events.note = [&](const std::string& line) { progress.note(line); };
   events.stop = [] { return interrupted != 0; };
-  RunResult result = train_run(folder, config, data, start, events, command.from);
+  const bool known = std::filesystem::exists(folder + "/config.json");
+  const RunResult result =
+      train_run(folder, config, data, known ? RunStart::Resume : RunStart::Fresh, events, known ? "" : from);
   progress.end();
-  if (result.end == RunEnd::Finished) {
-    write_report(folder, data);
-    print_result(command, folder, result);
-  }
-  return result;
-}
-
-void set_status(const RunResult& result, const std::string& folder, Session& session) {
   if (result.end == RunEnd::Stopped) {
-    std::fprintf(stderr, "stopped; go on with: fastweights train --resume %s\n", folder.c_str());
+    std::fprintf(stderr, "stopped; go on with: fastweights train --resume %s\n", again.c_str());
     session.exit_status = 130;
   } else if (result.end == RunEnd::NotFinite) {
     std::fprintf(stderr, "fastweights: %s\n", result.message.c_str());
     session.exit_status = 3;
-  }
-}
-
-// folds.json makes a folder one of several runs, each in its own
-std::string fold_folder(const std::string& folder, int64_t fold) {
-  return folder + "/fold-" + std::to_string(fold + 1);
-}
-
-void print_folds(const TrainCommand& command, const std::string& folder, int64_t folds) {
-  Json parts = Json::array();
-  std::map<std::string, std::vector<double>> values;
-  for (int64_t fold = 0; fold < folds; ++fold) {
-    parts.push_back(Json::parse(file_text(fold_folder(folder, fold) + "/result.json")).at("test"));
-    for (const auto& [name, value] : parts.back().items()) {
-      if (value.is_number() && name != "samples") values[name].push_back(value.get<double>());
-    }
-  }
-  Json summary = Json::object();
-  if (style_of(command) != Style::Json && !command.quiet)
-    std::printf("\n%lld folds, each tested on series that it did not see\n", static_cast<long long>(folds));
-  for (const auto& [name, list] : values) {
-    const auto count = static_cast<double>(list.size());
-    const double mean = std::accumulate(list.begin(), list.end(), 0.0) / count;
-    double squares = 0;
-    for (const double x : list) squares += (x - mean) * (x - mean);
-    const double deviation = list.size() > 1 ? std::sqrt(squares / (count - 1)) : 0;
-    summary[name] = {{"mean", mean}, {"deviation", deviation}};
-    if (style_of(command) != Style::Json && !command.quiet)
-      std::printf("  %-18s %.4f +- %.4f\n", name.c_str(), mean, deviation);
-  }
-  replace_file(folder + "/result.json", Json{{"summary", summary}, {"folds", parts}}.dump(2) + "\n");
-  if (command.json) std::printf("%s\n", Json{{"run", folder}, {"summary", summary}}.dump().c_str());
-}
-
-// one run after another, each tested on another part; those that have finished are not done again
-void cross_validate(const TrainCommand& command, const std::string& folder, RunConfig config,
-                    const DataSet& data, Session& session) {
-  config.split.rule = SplitRule::Folds;
-  std::filesystem::create_directories(folder);
-  if (command.resume.empty()) replace_file(folder + "/folds.json", to_json(config) + "\n");
-  for (int64_t fold = 0; fold < config.split.folds; ++fold) {
-    const std::string own = fold_folder(folder, fold);
-    if (std::filesystem::exists(own + "/result.json")) continue;
-    config.split.fold = fold;
-    const RunStart start = std::filesystem::exists(own + "/config.json") ? RunStart::Resume : RunStart::Fresh;
-    const RunResult result = train_one(command, own, config, data, start);
-    set_status(result, folder, session);
-    if (result.end != RunEnd::Finished) return;
-  }
-  print_folds(command, folder, config.split.folds);
-}
-
-RunConfig known_config(const std::string& folder) {
-  const std::string folds = folder + "/folds.json";
-  return std::filesystem::exists(folds) ? run_config_from_json(file_text(folds)) : read_run_config(folder);
-}
-
-RunConfig new_config(const TrainCommand& command, const DataConfig& source, const DataSet& data) {
-  std::string settings = settings_json(command);
-  if (command.folds > 0) {
-    settings = with_setting(settings, "split.rule", "folds");
-    settings = with_setting(settings, "split.folds", std::to_string(command.folds));
-  }
-  RunConfig config = make_run_config(command.model.empty() ? "delta-cde" : command.model, settings, data);
-  config.data = source;
-  return config;
-}
-
-void run(const TrainCommand& command, Session& session) {
-  const bool resume = !command.resume.empty();
-  const std::string folder = resume ? command.resume : command.out;
-  FW_CHECK(!folder.empty(), "say where the run goes: --out FOLDER");
-  FW_CHECK(!resume || (command.out.empty() && command.from.empty() && command.model.empty() &&
-                       command.folds == 0 && settings_json(command) == "{}"),
-           "--resume goes on with a run as it began; other settings need a new run, which --from lets begin "
-           "with its parameters");
-  FW_CHECK(resume || !std::filesystem::exists(folder + "/folds.json"), "there are runs in ", folder,
-           " already: go on with --resume, or choose another folder");
-  const RunConfig known = resume ? known_config(folder) : RunConfig{};
-  const DataConfig source = data_config(command.data, known.data);
-  const DataSet data = read(command.data, source);
-  const RunConfig config = resume ? known : new_config(command, source, data);
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
-  if (command.folds > 0 || (resume && std::filesystem::exists(folder + "/folds.json"))) {
-    cross_validate(command, folder, config, data, session);
   } else {
-    set_status(train_one(command, folder, config, data, resume ? RunStart::Resume : RunStart::Fresh), folder,
-               session);
+    write_report(folder, data);
+    print_result(command, folder, result);
   }
+  return result.end;
 }
-
-}  // namespace
 
 void add_train(CLI::App& program, Session& session) {
   auto command = std::make_shared<TrainCommand>();

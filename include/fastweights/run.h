@@ -24,6 +24,7 @@ struct DataConfig {
   std::string id = "id", time = "time", label = "label", group = {};  ///< columns of tables
   std::vector<std::string> statics = {}, targets = {};
   SpeechForm speech = SpeechForm::Mfcc;
+  bool skip_bad = false;
 };
 
 struct RunConfig {
@@ -86,6 +87,9 @@ std::string begin_with(FastWeightProgrammer& model, const std::string& path);
 /// parameters.
 RunResult train_run(const std::string& folder, const RunConfig& config, const DataSet& data, RunStart start,
                     const RunEvents& events = {}, const std::string& start_from = {});
+
+/// Enough of data to notice that they are others than before.
+std::string fingerprint(const DataSet& data);
 
 /// The configuration of a folder.
 RunConfig read_run_config(const std::string& folder);

@@ -121,13 +121,18 @@ void visit_members(Data& data, const Visit& visit) {
   visit("step_labels", data.step_labels);
 }
 
+// only then it matters whether they must be there
+bool names_answers(const TableColumns& columns) {
+  return columns.label != TableColumns().label || !columns.group.empty() || !columns.targets.empty();
+}
+
 // what a reader's result depends on besides the files
 std::string settings_text(const ReadOptions& options) {
   std::string text =
       message(kFormat, "\n", options.format, "\n", static_cast<int>(options.bad_files), "\n",
               options.columns.id, "\n", options.columns.time, "\n", options.columns.label, "\n",
               options.columns.group, "\n", options.time_unit, "\n", static_cast<int>(options.speech), "\n",
-              static_cast<int>(options.columns.answers), "\n");
+              names_answers(options.columns) ? static_cast<int>(options.columns.answers) : 0, "\n");
   for (const auto* list : {&options.columns.statics, &options.columns.targets}) {
     for (const std::string& name : *list) text += name + ",";
     text += "\n";

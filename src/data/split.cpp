@@ -137,6 +137,9 @@ Split fold_split(const DataSet& data, const SplitConfig& config, Random& random)
   FW_CHECK(config.fold >= 0 && config.fold < config.folds, "[split] fold must be in 0 .. ", config.folds - 1,
            ", got ", config.fold);
   const auto parts = deal(data, all_samples(data), strata_rule(data), config.folds, random);
+  for (const std::vector<int64_t>& part : parts)
+    FW_CHECK(!part.empty(), "[split] '", data.head.name, "' has too few ",
+             shares_groups(data) ? "groups" : "series", " for ", config.folds, " folds");
   Split result;
   std::vector<int64_t> rest;
   for (size_t p = 0; p < parts.size(); ++p) {
@@ -230,10 +233,6 @@ Split split(const DataSet& data, const SplitConfig& config) {
     result = {.train = parts[2], .validation = parts[1], .test = parts[0]};
   }
   result.rule = rule;
-  FW_CHECK(!result.train.empty(), "[split] no series of '", data.head.name,
-           "' is left to train on: ", result.validation.size(), " are for validation and ",
-           result.test.size(), " for the test",
-           rule == SplitRule::Grouped ? "; there are too few groups" : "");
   return result;
 }
 

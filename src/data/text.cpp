@@ -59,7 +59,9 @@ std::string whole_file(const std::string& path) {
   std::setvbuf(file.get(), nullptr, _IONBF, 0);
   std::string bytes;
   size_t size = 0;
-  for (size_t room = 1 << 15; true; room *= 2) {
+  // a byte more, so that one read finds the end
+  const std::uintmax_t expected = fs::is_regular_file(status) ? fs::file_size(path, error) : 0;
+  for (size_t room = error || expected == 0 ? 1 << 15 : expected + 1; true; room *= 2) {
     bytes.resize(size + room);
     const size_t got = std::fread(bytes.data() + size, 1, room, file.get());
     size += got;

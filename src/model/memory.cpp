@@ -41,19 +41,20 @@ struct Numbers {
 Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
   const ModelParts& parts = *task.parts;
   const int64_t channels = signal_size(parts.config);
+  // a piecewise constant signal has no derivative beside its value
+  const int64_t sampled = task.signal.piecewise_constant() ? channels : 2 * channels;
   const int64_t grads = task.signal.control().coefficients().requires_grad() ? 2 * channels : 0;
   if (parts.layer_count() == 1 && nn::collapses(parts.layers[0], parts.wiring)) {
     const int64_t features = nn::feature_count(parts.layers[0]);
-    // a piecewise constant signal has no derivative beside its value
-    const int64_t sampled = task.signal.piecewise_constant() ? channels : 2 * channels;
     const int64_t kept = parts.layers[0].value ? sampled : channels;
     return {sampled + features, kept + (1 + parts_of_heads) * features + grads};
   }
   // a layer's gradients come when those of the layers above have gone
-  Numbers numbers = {2 * channels, 2 * channels + grads};
+  Numbers numbers = {sampled, sampled + grads};
   for (const nn::FastWeightLayer& layer : parts.layers) {
     const int64_t hidden = layer.programme.weight.size(1), made = layer.programme.weight.size(0);
-    const int64_t values = layer.value ? layer.value->weight.size(0) : 0;
+    // with a norm and a layer behind the projection, twice as many
+    const int64_t values = layer.value ? layer.value->weight.size(0) * (layer.value_norm ? 2 : 1) : 0;
     const int64_t above = layer.ff ? 2 * layer.query.weight.size(0) + layer.ff->in.weight.size(0) : 0;
     const int64_t once = 2 * (hidden + made + values) + above;
     numbers.forward += once;

@@ -17,6 +17,8 @@ bool is_unknown(const DataSet& data, int64_t row) {
 
 DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparation& preparation,
                     int64_t rows) {
+  FW_CHECK(task.horizon > 0 && task.horizon < 1, "[forecast] horizon must be between 0 and 1, got ",
+           task.horizon);
   FW_CHECK(rows >= 0, "[forecast] the number of rows must not be negative, got ", rows);
   DataSet result = data;
   result.offsets = {0};

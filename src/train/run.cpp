@@ -36,24 +36,6 @@ Json environment_json() {
           {"cores", e.cores},         {"instructions", e.instruction_set}};
 }
 
-// enough to notice that the data are others than before
-std::string fingerprint(const DataSet& data) {
-  uint64_t hash = 1469598103934665603ULL;
-  const auto add = [&](const void* bytes, size_t count) {
-    const auto* p = static_cast<const unsigned char*>(bytes);
-    for (size_t i = 0; i < count; ++i) hash = (hash ^ p[i]) * 1099511628211ULL;
-  };
-  add(data.offsets.data(), data.offsets.size() * sizeof(int64_t));
-  add(data.labels.data(), data.labels.size() * sizeof(int64_t));
-  add(data.step_labels.data(), data.step_labels.size() * sizeof(int64_t));
-  // of large sets some values
-  for (const std::vector<double>* list : {&data.values, &data.times, &data.statics, &data.targets}) {
-    const size_t step = list->size() / 100000 + 1;
-    for (size_t i = 0; i < list->size(); i += step) add(&(*list)[i], sizeof(double));
-  }
-  return message(data.samples(), " series, ", data.rows(), " rows, ", std::hex, hash);
-}
-
 class Folder {
  public:
   Folder(std::string path, const RunEvents& events) : path_(std::move(path)), events_(events) {}
@@ -209,6 +191,23 @@ std::string memory_message(const FastWeightProgrammer& model, const Prepared& da
 }
 
 }  // namespace
+
+std::string fingerprint(const DataSet& data) {
+  uint64_t hash = 1469598103934665603ULL;
+  const auto add = [&](const void* bytes, size_t count) {
+    const auto* p = static_cast<const unsigned char*>(bytes);
+    for (size_t i = 0; i < count; ++i) hash = (hash ^ p[i]) * 1099511628211ULL;
+  };
+  add(data.offsets.data(), data.offsets.size() * sizeof(int64_t));
+  add(data.labels.data(), data.labels.size() * sizeof(int64_t));
+  add(data.step_labels.data(), data.step_labels.size() * sizeof(int64_t));
+  // of large sets some values
+  for (const std::vector<double>* list : {&data.values, &data.times, &data.statics, &data.targets}) {
+    const size_t step = list->size() / 100000 + 1;
+    for (size_t i = 0; i < list->size(); i += step) add(&(*list)[i], sizeof(double));
+  }
+  return message(data.samples(), " series, ", data.rows(), " rows, ", std::hex, hash);
+}
 
 RunConfig read_run_config(const std::string& folder) {
   if (!fs::exists(folder + "/config.json"))

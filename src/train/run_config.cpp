@@ -25,6 +25,19 @@ double typical_length(const DataSet& data) {
   return static_cast<double>(data.rows()) / static_cast<double>(std::max<int64_t>(data.samples(), 1));
 }
 
+double missing_share(const DataSet& data) {
+  const auto missing =
+      std::count_if(data.values.begin(), data.values.end(), [](double x) { return std::isnan(x); });
+  return static_cast<double>(missing) / static_cast<double>(std::max<size_t>(data.values.size(), 1));
+}
+
+// few series, and those that are mostly filled in, are learned by heart otherwise
+double default_dropout(const DataSet& data) {
+  constexpr int64_t kMany = 1000;
+  if (missing_share(data) > 0.5) return 0.3;
+  return data.samples() < kMany ? 0.2 : 0.1;
+}
+
 // sizes, clock and dropout that do on data of many kinds; long series are read in windows
 ModelConfig default_model(const std::string& name, const DataSet& data, const Preparation& preparation,
                           TaskKind kind) {
@@ -39,7 +52,7 @@ ModelConfig default_model(const std::string& name, const DataSet& data, const Pr
   config.heads = 16;
   config.feed_forward_size = 128;
   config.time_unit = preparation.median_gap;
-  config.dropout = config.value_dropout = 0.2;
+  config.dropout = config.value_dropout = default_dropout(data);
   if (config.static_features > 0) {
     config.initial = InitialWeights::StaticFeatures;
     config.static_hidden_size = 64;
@@ -87,6 +100,9 @@ RunConfig make_run_config(const std::string& model_name, const std::string& sett
   RunConfig config = read_fields(given, RunConfig{});
   config.task.kind = task_kind(data, config.task);
   const Split parts = split(data, config.split);
+  FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
+           "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
+           " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
   const DataSet train = subset(data, parts.train);
   config.model = default_model(model_name, train, fit_preparation(train, config.prepare), config.task.kind);
   config = read_fields(given, config);

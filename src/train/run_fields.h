@@ -26,6 +26,7 @@ void visit_fields(DataConfig& c, Visit& visit) {
   visit("statics", c.statics);
   visit("targets", c.targets);
   visit("speech", c.speech);
+  visit("skip_bad", c.skip_bad);
 }
 
 template <typename Visit>

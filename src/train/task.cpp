@@ -69,7 +69,7 @@ bool hide_value(const TaskConfig& task, int64_t row, int64_t length, Random& ran
 
 // of one series, whatever others are in the batch
 Random random_of(uint64_t seed, int64_t sample) {
-  return Random(Random(seed).next() + static_cast<uint64_t>(sample) * 0x9E3779B97F4A7C15);
+  return Random(Random(Random(seed).next() ^ static_cast<uint64_t>(sample)).next());
 }
 
 Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const TaskConfig& task,

@@ -71,10 +71,12 @@ void save_trained(const std::string& path, const TrainedModel& trained) {
 }
 
 std::string begin_with(FastWeightProgrammer& model, const std::string& path) {
-  if (!std::filesystem::is_directory(path)) {
+  const bool folder = std::filesystem::is_directory(path);
+  if (!folder) {
     const NamedTensors file = load_safetensors(path);
-    // what we save says so
-    if (!file.metadata.contains("format")) {
+    // what we save says so; other software writes formats of its own
+    const auto format = file.metadata.find("format");
+    if (format == file.metadata.end() || format->second.rfind("fastweights", 0) != 0) {
       try {
         const size_t count = published::load_parameters(model, file.tensors).size();
         return message("beginning with ", count, " parameters of ", path,
@@ -84,11 +86,11 @@ std::string begin_with(FastWeightProgrammer& model, const std::string& path) {
       }
     }
   }
-  const TrainedModel from = load_trained(path);
+  const FastWeightProgrammer from = folder ? load_trained(path).model : load_model(path);
   const RecordGradients off(false);
   size_t taken = 0;
   for (const auto& [name, tensor] : model.parameters()) {
-    for (const auto& [known, given] : from.model.parameters()) {
+    for (const auto& [known, given] : from.parameters()) {
       if (known != name || given.sizes() != tensor.sizes()) continue;
       tensor.copy_(given);
       ++taken;

@@ -137,7 +137,11 @@ Tensor saved_like(const NamedTensors& state, const std::string& name, const Tens
 
 std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t size, int64_t like_length,
                                                  uint64_t seed) {
-  const int64_t samples = offsets.size(0) - 1, together = like_length * size;
+  FW_CHECK(size > 0 && like_length > 0, "[batches] size and like_length must be positive, got ", size,
+           " and ", like_length);
+  const int64_t samples = offsets.size(0) - 1;
+  // no more than there are
+  const int64_t together = size * std::min(like_length, samples / size + 1);
   const int64_t* o = offsets.data_ptr<int64_t>();
   Random random(seed);
   std::vector<int64_t> order(static_cast<size_t>(samples));

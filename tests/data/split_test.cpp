@@ -258,8 +258,8 @@ TEST_F(SplitFile, WhatNobodySaysIsRefused) {
             "[split] grouped: no series of 'set' says which group it belongs to; of a table, --group-column "
             "names the "
             "column");
-  EXPECT_EQ(refused(R"({"test": [0, 1, 2, 3, 4]})"),
-            "[split] no series of 'set' is left to train on: 0 are for validation and 5 for the test");
+  EXPECT_EQ(error_message([&] { split(data_, {.rule = SplitRule::Folds, .folds = 6}); }),
+            "[split] 'set' has too few series for 6 folds");
 }
 
 TEST_F(SplitFile, ASeriesOnTwoSidesIsRefused) {

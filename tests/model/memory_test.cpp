@@ -20,7 +20,7 @@ struct Task {
   }
 };
 
-enum class Kind { Spline, Deep, Windows };
+enum class Kind { Spline, Deep, DeepValueNorm, Windows };
 
 // a few hundred megabytes in one block
 Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
@@ -28,10 +28,12 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
   config.control.kind = ControlKind::NaturalCubic;
   config.hidden_size = 64;
   config.heads = 8;
-  if (kind == Kind::Deep) {
-    config.drive = Drive::X;
+  const bool deep = kind == Kind::Deep || kind == Kind::DeepValueNorm;
+  if (deep) {
     config.layers = 2;
     config.hidden_size = 32;
+    config.drive = kind == Kind::Deep ? Drive::X : Drive::DerivativeKeys;
+    config.value_norm = kind == Kind::DeepValueNorm;
   }
   if (kind == Kind::Windows) {
     config.drive = Drive::X;
@@ -40,7 +42,7 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
   }
   config.solver.memory_limit = memory_limit;
   config.backend = Backend::Cpu;
-  const int64_t samples = kind == Kind::Deep ? 150 : 300, points = kind == Kind::Windows ? 1501 : 301;
+  const int64_t samples = deep ? 150 : 300, points = kind == Kind::Windows ? 1501 : 301;
   const Tensor values = random({samples, points, 15}, 1).to(at::kFloat);
   return {FastWeightProgrammer(config), {.series = shared_times(at::arange(points, at::kDouble), values)}};
 }
@@ -70,6 +72,10 @@ TEST(Memory, PeakOfATrainingStepIsThePlans) {
 
 TEST(Memory, PeakOfATrainingStepInADeepModelIsThePlans) {
   expect_peak_near_plan(Kind::Deep, {0, int64_t{100} << 20});
+}
+
+TEST(Memory, PeakOfATrainingStepWithNormalisedValuesIsThePlans) {
+  expect_peak_near_plan(Kind::DeepValueNorm, {0, int64_t{150} << 20});
 }
 
 TEST(Memory, PeakOfATrainingStepOnWindowsIsThePlans) {

@@ -184,6 +184,27 @@ TEST(Task, WhatImputationHidesDoesNotDependOnTheBatch) {
       equal_with_nan(batch_of({2, 0}).slice(0, offsets[3] - offsets[2]), all.slice(0, 0, offsets[1])));
 }
 
+// nor is it that of another series, a value further on
+TEST(Task, EverySeriesHidesValuesOfItsOwn) {
+  const DataHead head = {.name = "long", .channels = {"x"}};
+  std::vector<double> times(200);
+  for (size_t i = 0; i < times.size(); ++i) times[i] = static_cast<double>(i);
+  const Series one = {.times = times, .values = std::vector<double>(200, 1.0)};
+  const DataSet data = collect(head, {one, one, one});
+  const Preparation p = fit_preparation(data, {.scaling = Scaling::None, .time_channel = false});
+  const Tensor hidden =
+      make_batch(prepare(data, p), p, {.kind = TaskKind::Imputation, .hidden = 0.5}, {0, 1, 2}, 1)
+          .input.series.values.isnan()
+          .view({3, 200});
+  for (int64_t b = 1; b < 3; ++b) {
+    for (int64_t shift = 0; shift < 4; ++shift) {
+      const Tensor same = hidden[0].slice(0, shift).eq(hidden[b].slice(0, 0, 200 - shift));
+      // half of them by chance, with a deviation of 0.035
+      EXPECT_NEAR(same.to(at::kDouble).mean().item<double>(), 0.5, 0.18) << b << ", " << shift;
+    }
+  }
+}
+
 // nothing is hidden: rows behind the last observation, or all rows, are asked for
 TEST(Task, MissingValuesAreAskedForFromAllThatIsKnown) {
   const DataHead head = {.name = "gaps", .channels = {"x", "y"}};
