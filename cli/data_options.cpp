@@ -109,12 +109,31 @@ DataConfig data_config(const DataOptions& options, const DataConfig& otherwise) 
   return config;
 }
 
-DataConfig data_for_model(const DataOptions& options, const std::string& run) {
-  if (!fs::is_directory(run)) return data_config(options);
-  DataConfig known = read_run_config(run).data;
+DataConfig data_for_model(const DataOptions& options, const std::string& run,
+                          const Preparation& preparation) {
+  const std::string folder = run_folder(run);
+  DataConfig known;
+  if (!folder.empty()) known = read_run_config(folder).data;
+  // dates are counted as the model has learned them
+  known.time_unit = preparation.time_unit;
   // other data may come in another format
   if (!options.path.empty() && found_path(options, options.path) != known.path) known.format.clear();
   return data_config(options, known);
+}
+
+bool check_finite(const Predictions& predictions, const PreparedData& data, Session& session) {
+  if (!predictions.outputs.defined()) return true;
+  const Tensor bad = predictions.outputs.isfinite().all(1).logical_not().nonzero();  // [N, 1]
+  if (bad.size(0) == 0) return true;
+  const int64_t row = bad[0][0].item<int64_t>(), sample = predictions.samples[row].item<int64_t>();
+  std::fprintf(
+      stderr,
+      "fastweights: what the model says of series '%s' at time %g is not finite; is there a gap of many "
+      "times "
+      "the usual one? A model trained with --set model.solver.max_step=1 goes over it in shorter steps\n",
+      data.ids[static_cast<size_t>(sample)].c_str(), predictions.times[row].item<double>());
+  session.exit_status = 3;
+  return false;
 }
 
 DataSet read(const DataOptions& options, const DataConfig& config) {

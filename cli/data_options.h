@@ -27,10 +27,13 @@ DataConfig data_config(const DataOptions& options, const DataConfig& otherwise =
 
 /// Data for a model that is there: tables have the same columns as those that it was trained on, which are
 /// taken if no others are named.
-DataConfig data_for_model(const DataOptions& options, const std::string& run);
+DataConfig data_for_model(const DataOptions& options, const std::string& run, const Preparation& preparation);
 
 /// Reads with a progress line on a terminal, by way of the cache; lists what was left out on stderr.
 DataSet read(const DataOptions& options, const DataConfig& config);
+
+/// Whether all outputs are numbers; otherwise says of which series they are not, and sets the exit status.
+bool check_finite(const Predictions& predictions, const PreparedData& data, Session& session);
 
 /// $FASTWEIGHTS_DATA, or ./data.
 std::string default_data_dir();

@@ -29,34 +29,52 @@ struct Selection {
 
 // the part that was asked for; of the run's own data the test part, of others all that is not marked as
 // training
-Selection selected(const EvaluateCommand& command, const DataSet& data) {
+Selection selected(const EvaluateCommand& command, const DataSet& data, const std::string& path) {
+  const std::string folder = run_folder(command.run);
+  const bool own = !folder.empty() && is_data_of(folder, data);
   Selection chosen;
-  const bool own = std::filesystem::is_directory(command.run) &&
-                   read_run_config(command.run).data.path == data_for_model(command.data, command.run).path;
   chosen.part = !command.part.empty() ? command.part : own || has_part(data, Part::Test) ? "test" : "all";
-  if (chosen.part != "all") {
-    const Split parts = split(data, own ? read_run_config(command.run).split : SplitConfig{});
-    chosen.samples = chosen.part == "train"        ? parts.train
-                     : chosen.part == "validation" ? parts.validation
-                                                   : parts.test;
-    FW_CHECK(!chosen.samples.empty(), "there are no series for ", chosen.part, " in ", data.head.name,
-             "; --part all takes them all");
+  if (chosen.part == "all" && !command.part.empty()) {
+    for (int64_t b = 0; b < data.samples(); ++b) chosen.samples.push_back(b);
     return chosen;
   }
-  for (int64_t b = 0; b < data.samples(); ++b) chosen.samples.push_back(b);
+  FW_CHECK(own || folder.empty() || read_run_config(folder).data.path != path, path, " has changed since ",
+           folder, " was trained on it: what it was trained on cannot be told; --part all takes all series");
+  if (chosen.part == "all") {
+    for (int64_t b = 0; b < data.samples(); ++b) chosen.samples.push_back(b);
+    return chosen;
+  }
+  const Split parts = own ? split_of(folder, data) : split(data, {});
+  chosen.samples = chosen.part == "train"        ? parts.train
+                   : chosen.part == "validation" ? parts.validation
+                                                 : parts.test;
+  FW_CHECK(!chosen.samples.empty(), "there are no series for ", chosen.part, " in ", data.head.name,
+           "; --part all takes them all");
   return chosen;
 }
 
-void run(const EvaluateCommand& command) {
+// series, or rows, whose answer is known
+int64_t known_answers(const Predictions& p) {
+  if (p.targets.defined()) return p.targets.isfinite().any(1).sum().item<int64_t>();
+  return p.classes.defined() ? p.classes.ge(0).sum().item<int64_t>() : 0;
+}
+
+void run(const EvaluateCommand& command, Session& session) {
   const TrainedModel trained = load_trained(command.run);
-  const DataSet data = read(command.data, data_for_model(command.data, command.run));
-  const Selection chosen = selected(command, data);
+  const DataConfig source = data_for_model(command.data, command.run, trained.preparation);
+  const DataSet data = read(command.data, source);
+  const Selection chosen = selected(command, data, source.path);
   const PreparedData prepared =
       prepare(matched(subset(data, chosen.samples), trained.preparation), trained.preparation);
   const Predictions p = predict(trained.model, prepared, trained.preparation, trained.task);
+  if (!check_finite(p, prepared, session)) return;
   const Metrics metrics = evaluate(p, trained.task, trained.preparation);
-  FW_CHECK(!metrics.empty(), data.head.name,
+  const int64_t known = known_answers(p), all = p.outputs.defined() ? p.outputs.size(0) : 0;
+  FW_CHECK(!metrics.empty() && known > 0, data.head.name,
            " has nothing to compare predictions with; 'fastweights predict' makes them");
+  if (p.classes.defined() && known < all)
+    std::fprintf(stderr, "%lld of %lld labels are missing or unknown to the model\n",
+                 static_cast<long long>(all - known), static_cast<long long>(all));
   const bool two = p.classes.defined() && trained.preparation.classes.size() == 2;
   const Metrics decided = two ? evaluate(p, trained.task, trained.preparation, trained.threshold) : Metrics{};
   if (command.json) {
@@ -82,7 +100,7 @@ void run(const EvaluateCommand& command) {
 
 }  // namespace
 
-void add_evaluate(CLI::App& program, Session&) {
+void add_evaluate(CLI::App& program, Session& session) {
   auto command = std::make_shared<EvaluateCommand>();
   CLI::App* app = program.add_subcommand("evaluate", "Score a trained model on data with known answers");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
@@ -92,7 +110,7 @@ void add_evaluate(CLI::App& program, Session&) {
       ->check(CLI::IsMember({"train", "validation", "test", "all"}));
   app->add_flag("--json", command->json, "one JSON object");
   app->footer("Example:\n  fastweights evaluate runs/spirals spirals --json");
-  app->callback([command] { run(*command); });
+  app->callback([command, &session] { run(*command, session); });
 }
 
 }  // namespace fastweights::cli

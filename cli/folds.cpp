@@ -121,7 +121,7 @@ void cross_validate(const TrainCommand& command, Session& session) {
   const bool resume = !command.resume.empty();
   const std::string folder = resume ? command.resume : command.out;
   Folds folds = resume ? load(folder) : Folds{};
-  const DataConfig source = data_config(command.data, folds.source);
+  const DataConfig source = data_config(command.data, resume ? folds.source : data_settings(command));
   const DataSet data = read(command.data, source);
   if (!resume) folds = begin(command, source, data);
   if (folds.fingerprint != fingerprint(data))
@@ -132,7 +132,13 @@ void cross_validate(const TrainCommand& command, Session& session) {
     if (fs::exists(own + "/result.json") && fs::exists(own + "/report.html")) continue;
     const RunConfig config =
         fs::exists(own + "/config.json") ? read_run_config(own) : config_of(folds, fold, data);
-    if (train_one(command, own, config, data, folds.from, folder, session) != RunEnd::Finished) return;
+    try {
+      if (train_one(command, own, config, data, folds.from, folder, session) != RunEnd::Finished) return;
+    } catch (...) {
+      // settings that no run can begin with leave nothing behind
+      if (!fs::exists(fold_folder(folder, 0) + "/config.json")) fs::remove(path_of(folder));
+      throw;
+    }
   }
   finish(command, folder, folds.count);
 }

@@ -47,7 +47,7 @@ int64_t sample_of(const InspectCommand& command, const DataSet& data) {
 
 // what W holds on its way through one series: its size, the directions it uses, and how near it is to its end
 void print_weights(const InspectCommand& command, const TrainedModel& trained) {
-  const DataSet data = read(command.data, data_for_model(command.data, command.run));
+  const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
   const int64_t sample = sample_of(command, data);
   const PreparedData one = prepare(matched(subset(data, {sample}), trained.preparation), trained.preparation);
   TaskConfig whole = trained.task;
@@ -107,7 +107,8 @@ void add_report(CLI::App& program, Session&) {
   add_data_options(*app, command->data, "the run's data, if they have moved");
   app->footer("Example:\n  fastweights report runs/spirals");
   app->callback([command] {
-    write_report(command->run, read(command->data, data_for_model(command->data, command->run)));
+    write_report(command->run, read(command->data, data_for_model(command->data, command->run,
+                                                                  load_trained(command->run).preparation)));
     std::printf("%s/report.html\n", command->run.c_str());
   });
 }

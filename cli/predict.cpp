@@ -41,8 +41,9 @@ std::string row_begin(const PreparedData& data, const Predictions& p, int64_t ro
          exact(p.times.data_ptr<double>()[row]);
 }
 
-std::string class_table(const TrainedModel& trained, const PreparedData& data) {
+std::string class_table(const TrainedModel& trained, const PreparedData& data, Session& session) {
   const Predictions p = predict(trained.model, data, trained.preparation, trained.task);
+  if (!check_finite(p, data, session)) return "";
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
@@ -60,10 +61,11 @@ std::string class_table(const TrainedModel& trained, const PreparedData& data) {
 }
 
 // targets, or channels: those to come, or all rows with their gaps filled
-std::string number_table(const TrainedModel& trained, const DataSet& data) {
+std::string number_table(const TrainedModel& trained, const DataSet& data, Session& session) {
   const PreparedData prepared = prepare(data, trained.preparation);
   const Predictions p =
       predict(trained.model, prepared, trained.preparation, trained.task, {.wanted = Wanted::Missing});
+  if (!check_finite(p, prepared, session)) return "";
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
@@ -85,21 +87,23 @@ std::string number_table(const TrainedModel& trained, const DataSet& data) {
   return text;
 }
 
-std::string table(const PredictCommand& command, const TrainedModel& trained, const DataSet& given) {
+std::string table(const PredictCommand& command, const TrainedModel& trained, const DataSet& given,
+                  Session& session) {
   const TaskKind kind = trained.task.kind;
   FW_CHECK(command.ahead == 0 || kind == TaskKind::Forecast,
            "--ahead is for a model that forecasts, and this one was trained for another task");
   const DataSet data = matched(given, trained.preparation);
   if (kind == TaskKind::Classification || kind == TaskKind::StepClassification)
-    return class_table(trained, prepare(data, trained.preparation));
-  if (kind != TaskKind::Forecast) return number_table(trained, data);
-  return number_table(trained, with_future(data, trained.task, trained.preparation, command.ahead));
+    return class_table(trained, prepare(data, trained.preparation), session);
+  if (kind != TaskKind::Forecast) return number_table(trained, data, session);
+  return number_table(trained, with_future(data, trained.task, trained.preparation, command.ahead), session);
 }
 
-void run(const PredictCommand& command) {
+void run(const PredictCommand& command, Session& session) {
   const TrainedModel trained = load_trained(command.run);
-  const DataSet data = read(command.data, data_for_model(command.data, command.run));
-  const std::string text = table(command, trained, data);
+  const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
+  const std::string text = table(command, trained, data, session);
+  if (session.exit_status != 0) return;
   if (command.out.empty()) {
     std::fputs(text.c_str(), stdout);
   } else {
@@ -111,7 +115,7 @@ void run(const PredictCommand& command) {
 
 }  // namespace
 
-void add_predict(CLI::App& program, Session&) {
+void add_predict(CLI::App& program, Session& session) {
   auto command = std::make_shared<PredictCommand>();
   CLI::App* app = program.add_subcommand("predict", "Apply a trained model to data");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
@@ -129,7 +133,7 @@ void add_predict(CLI::App& program, Session&) {
       "numbers. A model of imputation gives back all rows with their gaps filled, one of forecasts the rows "
       "to come.\n"
       "Example:\n  fastweights predict runs/spirals spirals --out predictions.csv");
-  app->callback([command] { run(*command); });
+  app->callback([command, &session] { run(*command, session); });
 }
 
 }  // namespace fastweights::cli

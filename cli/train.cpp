@@ -72,7 +72,7 @@ void run_one(const TrainCommand& command, Session& session) {
   FW_CHECK(resume || !has_folds(folder), "there are runs in ", folder,
            " already: go on with --resume, or choose another folder");
   const RunConfig known = resume ? read_run_config(folder) : RunConfig{};
-  const DataConfig source = data_config(command.data, known.data);
+  const DataConfig source = data_config(command.data, resume ? known.data : data_settings(command));
   const DataSet data = read(command.data, source);
   const RunConfig config =
       resume ? known : new_config(model_of(command), settings_json(command), source, data);
@@ -125,6 +125,12 @@ std::string settings_json(const TrainCommand& command) {
     settings = with_setting(settings, setting.substr(0, equals), setting.substr(equals + 1));
   }
   return settings;
+}
+
+DataConfig data_settings(const TrainCommand& command) {
+  const Json settings = Json::parse(settings_json(command));
+  if (!settings.contains("data")) return {};
+  return run_config_from_json(Json{{"data", settings["data"]}}.dump()).data;
 }
 
 std::string model_of(const TrainCommand& command) {

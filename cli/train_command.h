@@ -19,6 +19,8 @@ struct TrainCommand {
 
 /// Preset, then file, then options, then --set, as JSON.
 std::string settings_json(const TrainCommand& command);
+/// What these say about data.
+DataConfig data_settings(const TrainCommand& command);
 std::string model_of(const TrainCommand& command);
 
 RunConfig new_config(const std::string& model, const std::string& settings, const DataConfig& source,

@@ -133,6 +133,7 @@ add_library(fastweights
   src/train/report_data.cpp
   src/train/run.cpp
   src/train/run_config.cpp
+  src/train/run_data.cpp
   src/train/run_names.cpp
   src/train/task.cpp
   src/train/trained_model.cpp

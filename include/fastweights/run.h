@@ -90,6 +90,12 @@ RunResult train_run(const std::string& folder, const RunConfig& config, const Da
 
 /// Enough of data to notice that they are others than before.
 std::string fingerprint(const DataSet& data);
+/// Whether these are the data that a run was trained on, wherever they lie.
+bool is_data_of(const std::string& folder, const DataSet& data);
+/// The parts into which a run divided its data; an error if these data, or the parts, are others.
+Split split_of(const std::string& folder, const DataSet& data);
+/// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither.
+std::string run_folder(const std::string& path);
 
 /// The configuration of a folder.
 RunConfig read_run_config(const std::string& folder);

@@ -135,6 +135,10 @@ Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
 
 DataSet matched(const DataSet& data, const Preparation& preparation) {
   const DataHead& head = data.head;
+  const std::string &unit = head.time_unit, &trained = preparation.time_unit;
+  if (!unit.empty() && !trained.empty() && unit != trained)
+    throw std::runtime_error(message("the model was trained with times in units of '", trained,
+                                     "', those of '", head.name, "' are in units of '", unit, "'"));
   DataSet result = data;
   result.head.channels = preparation.channels;
   result.head.statics = preparation.statics;

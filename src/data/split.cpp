@@ -171,6 +171,14 @@ std::vector<int64_t> listed(const DataSet& data, const Json& list, const std::st
   return samples;
 }
 
+Json parsed_split(const std::string& text, const std::string& file) {
+  try {
+    return parse_json(text);
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(file + ": " + error.what());
+  }
+}
+
 Split index_split(const DataSet& data, const SplitConfig& config) {
   FW_CHECK(!config.indices.empty(),
            "[split] indices needs a file: split.indices names one with the numbers or ids of each part");
@@ -178,7 +186,7 @@ Split index_split(const DataSet& data, const SplitConfig& config) {
   if (!in) throw std::runtime_error("cannot read the split " + config.indices);
   std::ostringstream text;
   text << in.rdbuf();
-  const Json json = parse_json(text.str());
+  const Json json = parsed_split(text.str(), config.indices);
   FW_CHECK(json.is_object(), "[split] ", config.indices, " must hold an object { ... }");
   const std::vector<std::string> known = {"train", "validation", "test"};
   for (const auto& [key, unused] : json.items())

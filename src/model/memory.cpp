@@ -56,7 +56,12 @@ Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
     // with a norm and a layer behind the projection, twice as many
     const int64_t values = layer.value ? layer.value->weight.size(0) * (layer.value_norm ? 2 : 1) : 0;
     const int64_t above = layer.ff ? 2 * layer.query.weight.size(0) + layer.ff->in.weight.size(0) : 0;
-    const int64_t once = 2 * (hidden + made + values) + above;
+    // x' goes up through the layers as well: value and derivative of query, reads and of what is made of
+    // them, as counted in memory_test.cpp
+    const bool moving = layer.ff && parts.config.drive != Drive::X;
+    const int64_t derivatives =
+        moving ? 25 * layer.query.weight.size(0) + 3 * layer.ff->in.weight.size(0) : 0;
+    const int64_t once = 2 * (hidden + made + values) + above + derivatives;
     numbers.forward += once;
     numbers.backward = std::max(numbers.backward, numbers.forward + grads + made + values + hidden + above);
   }

@@ -20,6 +20,8 @@ DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparati
   FW_CHECK(task.horizon > 0 && task.horizon < 1, "[forecast] horizon must be between 0 and 1, got ",
            task.horizon);
   FW_CHECK(rows >= 0, "[forecast] the number of rows must not be negative, got ", rows);
+  constexpr int64_t kMost = 1000000;
+  FW_CHECK(rows <= kMost, "[forecast] ", rows, " rows are more than the ", kMost, " that are allowed");
   DataSet result = data;
   result.offsets = {0};
   result.times.clear();

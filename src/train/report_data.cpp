@@ -209,6 +209,8 @@ Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t
   Batch batch = make_batch(data, trained.preparation, whole, {sample}, 1);
   const RaggedSeries& series = batch.input.series;
   const Tensor times = series.times;  // [L]
+  // a row that is alone has been given company
+  const int64_t observed = data.offsets[sample + 1].item<int64_t>() - data.offsets[sample].item<int64_t>();
   const int64_t length = times.size(0);
   const double first = times[0].item<double>(), last = times[-1].item<double>();
   const int64_t frames = std::min<int64_t>(kFrames, std::max<int64_t>(2, length));
@@ -222,9 +224,9 @@ Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t
                {"channels", trained.preparation.channels},
                {"time_unit", trained.preparation.time_unit}};
   json["times"] = json["values"] = Json::array();
-  const int64_t every = length / kRows + 1;
-  for (int64_t i = 0; i < length; i += every) {
-    json["times"].push_back(times[i].item<double>());
+  const int64_t every = observed / kRows + 1;
+  for (int64_t i = 0; i < observed; i += every) {
+    json["times"].push_back(times[length - observed + i].item<double>());
     json["values"].push_back(rounded(own[i]));
   }
   Json layers = Json::array(), names = Json::array(), norms = Json::array();
@@ -306,7 +308,7 @@ void write_report(const std::string& folder, const DataSet& data) {
   const RunConfig config = read_run_config(folder);
   const TrainedModel trained = load_trained(folder);
   const Json result = parse_json(file_text(folder + "/result.json"));
-  const Split parts = split(data, config.split);
+  const Split parts = split_of(folder, data);
   const auto& [part, samples] = !parts.test.empty() ? std::pair(std::string("test"), parts.test)
                                 : !parts.validation.empty()
                                     ? std::pair(std::string("validation"), parts.validation)

@@ -11,6 +11,7 @@
 #include "fastweights/error.h"
 #include "tensor/autograd.h"
 #include "train/clock.h"
+#include "train/run_data.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -151,7 +152,7 @@ void open_fresh(const std::string& path, const RunConfig& config, const DataSet&
         message("there is a run in ", path, " already: go on with --resume, or choose another folder"));
   fs::create_directories(path);
   replace_file(path + "/environment.json", environment_json().dump(2) + "\n");
-  replace_file(path + "/data.json", Json{{"fingerprint", fingerprint(data)}}.dump() + "\n");
+  write_run_data(path, data, config.split);
   replace_file(path + "/metrics.jsonl", "");
   // whatever the parameters are to begin with, a run that is killed at once goes on from them
   save_safetensors(path + "/checkpoint.safetensors", trainer.state());
@@ -160,10 +161,7 @@ void open_fresh(const std::string& path, const RunConfig& config, const DataSet&
 }
 
 void open_again(const std::string& path, Trainer& trainer, const DataSet& data) {
-  const std::string before = parse_json(file_text(path + "/data.json")).at("fingerprint").get<std::string>();
-  if (before != fingerprint(data))
-    throw std::runtime_error(message("the data have changed since ", path, " began: they were ", before,
-                                     ", they are ", fingerprint(data)));
+  split_of(path, data);
   const std::string checkpoint = path + "/checkpoint.safetensors";
   const NamedTensors state = load_safetensors(checkpoint);
   try {
@@ -172,6 +170,19 @@ void open_again(const std::string& path, Trainer& trainer, const DataSet& data) 
     throw std::runtime_error(message(checkpoint, ": ", error.what()));
   }
   cut_metrics(path + "/metrics.jsonl", trainer.epochs_done());
+}
+
+// whether there is a class or a number to compare with
+bool knows_anything(const PreparedData& data, const Preparation& preparation, const TaskConfig& task) {
+  constexpr int64_t kAtOnce = 64;
+  for (int64_t first = 0; first < data.samples(); first += kAtOnce) {
+    std::vector<int64_t> samples(static_cast<size_t>(std::min(kAtOnce, data.samples() - first)));
+    std::iota(samples.begin(), samples.end(), first);
+    const Batch batch = make_batch(data, preparation, task, samples, 1);
+    if (batch.targets.defined() && batch.targets.isfinite().any().item<bool>()) return true;
+    if (batch.classes.defined() && batch.classes.ge(0).any().item<bool>()) return true;
+  }
+  return false;
 }
 
 // of a step on the longest series
@@ -192,23 +203,6 @@ std::string memory_message(const FastWeightProgrammer& model, const Prepared& da
 
 }  // namespace
 
-std::string fingerprint(const DataSet& data) {
-  uint64_t hash = 1469598103934665603ULL;
-  const auto add = [&](const void* bytes, size_t count) {
-    const auto* p = static_cast<const unsigned char*>(bytes);
-    for (size_t i = 0; i < count; ++i) hash = (hash ^ p[i]) * 1099511628211ULL;
-  };
-  add(data.offsets.data(), data.offsets.size() * sizeof(int64_t));
-  add(data.labels.data(), data.labels.size() * sizeof(int64_t));
-  add(data.step_labels.data(), data.step_labels.size() * sizeof(int64_t));
-  // of large sets some values
-  for (const std::vector<double>* list : {&data.values, &data.times, &data.statics, &data.targets}) {
-    const size_t step = list->size() / 100000 + 1;
-    for (size_t i = 0; i < list->size(); i += step) add(&(*list)[i], sizeof(double));
-  }
-  return message(data.samples(), " series, ", data.rows(), " rows, ", std::hex, hash);
-}
-
 RunConfig read_run_config(const std::string& folder) {
   if (!fs::exists(folder + "/config.json"))
     throw std::runtime_error(message(folder, " is not the folder of a run: there is no config.json in it"));
@@ -219,6 +213,8 @@ RunResult train_run(const std::string& path, const RunConfig& config, const Data
                     const RunEvents& events, const std::string& start_from) {
   const Folder folder(path, events);
   const Prepared prepared = prepare_all(config, data);
+  FW_CHECK(knows_anything(prepared.train, prepared.preparation, config.task), "[train] '", data.head.name,
+           "' has nothing to learn from: no value that is to be predicted is known in the training part");
   FastWeightProgrammer model(config.model, {.seed = static_cast<uint64_t>(config.training.seed)});
   const std::string taken = start_from.empty() ? "" : begin_with(model, start_from);
   Trainer trainer(model, {prepared.train, prepared.validation, prepared.preparation, config.task},

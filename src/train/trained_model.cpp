@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -55,6 +56,19 @@ Preparation preparation_from(const Json& json) {
   p.time_scale = json.at("time_scale").get<double>();
   p.count_scale = json.at("count_scale").get<double>();
   return p;
+}
+
+// lists of the same things have the same lengths, and the model takes and gives as many
+bool fits(const TrainedModel& trained) {
+  const Preparation& p = trained.preparation;
+  const ModelConfig& model = trained.model.config();
+  const auto count = static_cast<int64_t>(p.statics.size());
+  const bool flags = std::all_of(p.static_flags.begin(), p.static_flags.end(),
+                                 [&](int64_t flag) { return flag >= 0 && flag < count; });
+  return flags && p.channel_scales.size() == p.channels.size() &&
+         p.static_scales.size() == p.statics.size() && p.target_scales.size() == p.targets.size() &&
+         p.median_gap > 0 && p.time_scale > 0 && p.count_scale > 0 && p.model_channels() == model.channels &&
+         p.model_statics() == model.static_features && output_count(trained.task.kind, p) == model.outputs;
 }
 
 }  // namespace
@@ -123,8 +137,11 @@ TrainedModel load_trained(const std::string& path) {
   if (threshold.empty() || *end != '\0' || !std::isfinite(decided))
     throw std::runtime_error(message(file, ": its threshold is damaged: ", threshold));
   try {
-    return {load_model(file), preparation_from(parse_json(preparation)),
-            read_fields(parse_json(task), TaskConfig{}), decided};
+    TrainedModel trained = {load_model(file), preparation_from(parse_json(preparation)),
+                            read_fields(parse_json(task), TaskConfig{}), decided};
+    if (!fits(trained))
+      throw std::runtime_error(file + ": its preparation is damaged: it does not fit the model");
+    return trained;
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(message(file, ": its preparation is damaged: ", error.what()));
   }
