@@ -98,12 +98,14 @@ MemoryPlan plan_memory(const BlockTask& task, Recording recording) {
     for (const int64_t count : here) times += count * z_rows;
     const ScanMemory memory = fused_memory(here, heads, width, stages, z_rows, features, parts.type());
     const int64_t blocks = (task.rows.longest + block - 1) / std::max<int64_t>(block, 1);
-    int64_t forward = kOthers + fixed + memory.scratch + times * bytes * numbers.forward + 4 * state;
+    // one time per step, cut out of those of the stages
+    const int64_t looked = once ? 8 * times : 0;
+    int64_t forward = kOthers + fixed + looked + memory.scratch + times * bytes * numbers.forward + 4 * state;
     if (blocks > 1) forward += 8 * task.rows.dt.size(0);
     if (!back) return forward;
     forward += memory.kept * layers;
-    int64_t backward =
-        kOthers + memory.scratch + times * bytes * numbers.backward + memory.kept * layers + 8 * state;
+    int64_t backward = kOthers + looked + memory.scratch + times * bytes * numbers.backward +
+                       memory.kept * layers + 8 * state;
     // with several blocks path and schedule are needed once more, and W at the beginning of each
     if (blocks > 1) {
       forward += blocks * state;
