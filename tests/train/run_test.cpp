@@ -310,6 +310,14 @@ TEST_F(Run, ConfigurationsFitTheDataAndGoThroughJson) {
   EXPECT_EQ(rde.model.rule, "oja");
   EXPECT_EQ(rde.task.kind, TaskKind::Regression);
   for (const std::string& name : model_names()) EXPECT_NO_THROW(make_run_config(name, "{}", data_)) << name;
+  // values with a projection of their own are normalised, unless somebody says otherwise
+  const auto value_norm = [&](const char* model, const char* settings) {
+    return make_run_config(model, settings, data_).model.value_norm;
+  };
+  EXPECT_TRUE(value_norm("delta-cde", "{}"));
+  EXPECT_FALSE(value_norm("delta-ode", "{}"));
+  EXPECT_FALSE(value_norm("delta-cde", R"({"model": {"drive": "x"}})"));
+  EXPECT_FALSE(value_norm("delta-cde", R"({"model": {"value_norm": false}})"));
 }
 
 TEST_F(Run, FilesAreReplacedAsAWhole) {
