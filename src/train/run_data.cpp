@@ -65,7 +65,8 @@ Split split_of(const std::string& folder, const DataSet& data) {
                                      ", they are ", fingerprint(data)));
   const SplitConfig config = read_run_config(folder).split;
   Split parts = split(data, config);
-  if (known.at("split").get<std::string>() != fingerprint(parts))
+  // runs of an earlier version did not write it down
+  if (known.contains("split") && known.at("split").get<std::string>() != fingerprint(parts))
     throw std::runtime_error(
         message("the split has changed since ", folder, " began",
                 config.indices.empty() ? "" : "; " + config.indices + " is another file than then"));
