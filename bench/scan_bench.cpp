@@ -8,7 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "fastweights/device.h"
 #include "fastweights/environment.h"
+#include "gpu_bench.h"
 #include "scan_runs.h"
 #include "tensor/runtime.h"
 
@@ -189,6 +191,7 @@ std::vector<ScanShape> chosen_shapes(const Settings& settings) {
 }  // namespace
 
 int run_scan_bench(const ScanBenchSettings& settings) {
+  if (!find_device(settings.device).is_cpu()) return run_gpu_bench(settings);
   return_freed_memory();
   std::vector<ScanShape> shapes;
   int status = 0;
@@ -226,6 +229,8 @@ int run_scan_bench(const ScanBenchSettings& settings) {
 void add_scan_bench_options(CLI::App& command, ScanBenchSettings& settings) {
   std::vector<std::string> names;
   for (const ScanShape& shape : all_shapes()) names.push_back(shape.name);
+  command.add_option("--device", settings.device, "cpu, cuda, or auto: cuda where it can be used")
+      ->capture_default_str();
   command.add_flag("--json", settings.json, "one JSON object per line and nothing else");
   command.add_option("--shape", settings.shapes, "what to time, may be repeated; default: all")
       ->check(CLI::IsMember(names));

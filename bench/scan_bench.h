@@ -11,6 +11,7 @@ namespace fastweights::bench {
 
 struct ScanBenchSettings {
   std::vector<std::string> shapes;
+  std::string device = "cpu";
   int repeat = 5;
   int64_t memory_limit = 0;
   int64_t definition_steps = 0;

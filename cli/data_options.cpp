@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "fastweights/device.h"
 #include "fastweights/error.h"
 
 namespace fastweights::cli {
@@ -53,6 +54,18 @@ ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
 }
 
 }  // namespace
+
+void move_to_device(FastWeightProgrammer& model, const std::string& name) {
+  const at::Device device = find_device(name);
+  if (device.is_cpu()) return;
+  try {
+    const FastWeightProgrammer moved = model.to(device);
+    moved.check_device();
+    model = moved;
+  } catch (const std::invalid_argument&) {
+    if (name != "auto") throw;
+  }
+}
 
 std::string default_data_dir() { return environment_or("FASTWEIGHTS_DATA", "data"); }
 

@@ -13,6 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct EvaluateCommand {
+  std::string device = "auto";
   std::string run, part;
   DataOptions data;
   bool json = false;
@@ -60,7 +61,8 @@ int64_t known_answers(const Predictions& p) {
 }
 
 void run(const EvaluateCommand& command, Session& session) {
-  const TrainedModel trained = load_trained(command.run);
+  TrainedModel trained = load_trained(command.run);
+  move_to_device(trained.model, command.device);
   const DataConfig source = data_for_model(command.data, command.run, trained.preparation);
   const DataSet data = read(command.data, source);
   const Selection chosen = selected(command, data, source.path);
@@ -109,6 +111,8 @@ void add_evaluate(CLI::App& program, Session& session) {
                   "train, validation, test or all; default: test, if there is such a part, otherwise all")
       ->check(CLI::IsMember({"train", "validation", "test", "all"}));
   app->add_flag("--json", command->json, "one JSON object");
+  app->add_option("--device", command->device,
+                  "cpu, cuda, or auto: cuda where it can be used; default: auto");
   app->footer("Example:\n  fastweights evaluate runs/spirals spirals --json");
   app->callback([command, &session] { run(*command, session); });
 }

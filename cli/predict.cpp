@@ -10,6 +10,7 @@ namespace fastweights::cli {
 namespace {
 
 struct PredictCommand {
+  std::string device = "auto";
   std::string run, out;
   DataOptions data;
   int64_t ahead = 0;
@@ -100,7 +101,8 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
 }
 
 void run(const PredictCommand& command, Session& session) {
-  const TrainedModel trained = load_trained(command.run);
+  TrainedModel trained = load_trained(command.run);
+  move_to_device(trained.model, command.device);
   const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
   const std::string text = table(command, trained, data, session);
   if (session.exit_status != 0) return;
@@ -127,6 +129,8 @@ void add_predict(CLI::App& program, Session& session) {
          "forecast so many rows, a median gap apart; default: the share that the model was trained for. "
          "Rows without values at the end of a series say their times themselves")
       ->check(positive());
+  app->add_option("--device", command->device,
+                  "cpu, cuda, or auto: cuda where it can be used; default: auto");
   app->footer(
       "One row per series, or per time if the model was trained so: id, time, predicted class and "
       "probabilities; or\n"

@@ -4,6 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "fastweights/device.h"
+#include "fastweights/environment.h"
 #include "fastweights/error.h"
 #include "progress.h"
 #include "train_command.h"
@@ -144,6 +146,26 @@ RunConfig new_config(const std::string& model, const std::string& settings, cons
   return config;
 }
 
+namespace {
+
+// the GPU if there is one that can do this, unless somebody wants another
+at::Device device_for(const TrainCommand& command, const RunConfig& config, Progress& progress) {
+  const at::Device device = find_device(command.device);
+  if (device.is_cpu()) return device;
+  try {
+    const FastWeightProgrammer model(config.model, {.device = device});
+    model.check_device();
+    progress.note(message("on ", environment().backends.back().detail));
+    return device;
+  } catch (const std::invalid_argument& refusal) {
+    if (command.device != "auto") throw;
+    progress.note(message("on the CPU: ", refusal.what()));
+    return at::kCPU;
+  }
+}
+
+}  // namespace
+
 RunEnd train_one(const TrainCommand& command, const std::string& folder, const RunConfig& config,
                  const DataSet& data, const std::string& from, const std::string& again, Session& session) {
   Progress progress(style_of(command));
@@ -153,8 +175,8 @@ RunEnd train_one(const TrainCommand& command, const std::string& folder, const R
   events.note = [&](const std::string& line) { progress.note(line); };
   events.stop = [] { return interrupted != 0; };
   const bool known = std::filesystem::exists(folder + "/config.json");
-  const RunResult result =
-      train_run(folder, config, data, known ? RunStart::Resume : RunStart::Fresh, events, known ? "" : from);
+  const RunResult result = train_run(folder, config, data, known ? RunStart::Resume : RunStart::Fresh, events,
+                                     known ? "" : from, device_for(command, config, progress));
   progress.end();
   if (result.end == RunEnd::Stopped) {
     std::fprintf(stderr, "stopped; go on with: fastweights train --resume %s\n", again.c_str());
@@ -195,6 +217,8 @@ void add_train(CLI::App& program, Session& session) {
       ->check(CLI::Range(2, 1000));
   app->add_flag("--intensity", command->intensity,
                 "how often each channel was observed, as further channels");
+  app->add_option("--device", command->device,
+                  "cpu, cuda, or auto: cuda where it can be used; default: auto");
   app->add_option("--memory-limit", command->memory_limit,
                   "bytes that a training step may take beyond the data");
   app->add_option(

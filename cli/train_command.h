@@ -11,6 +11,7 @@ struct TrainCommand {
   std::string out, model, preset, config_file, resume, from;
   std::vector<std::string> settings;
   std::string epochs, batch_size, learning_rate, seed, task, split, memory_limit;
+  std::string device = "auto";
   int64_t folds = 0;
   bool intensity = false, json = false, quiet = false;
 

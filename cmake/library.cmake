@@ -75,6 +75,7 @@ add_library(fastweights
   src/data/writers.cpp
   src/data/zip.cpp
   src/environment/environment.cpp
+  src/model/batch.cpp
   src/model/block.cpp
   src/model/config.cpp
   src/model/config_json.cpp
@@ -87,6 +88,7 @@ add_library(fastweights
   src/model/model_file.cpp
   src/model/parts.cpp
   src/model/published.cpp
+  src/model/resident.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
   src/model/step_rows.cpp
@@ -95,8 +97,11 @@ add_library(fastweights
   src/nn/layers.cpp
   src/ops/rule.cpp
   src/ops/scan/fused.cpp
+  src/ops/scan/on_device.cpp
+  src/ops/scan/plan.cpp
   src/ops/scan/reference.cpp
   src/ops/scan/scan.cpp
+  src/ops/scan/time_parallel.cpp
   src/report/report.cpp
   src/report/report_check.cpp
   ${page_text}
@@ -125,6 +130,8 @@ add_library(fastweights
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
   src/train/clock.cpp
+  src/train/device_adam.cpp
+  src/train/device_training.cpp
   src/train/files.cpp
   src/train/future.cpp
   src/train/metrics.cpp
@@ -169,8 +176,21 @@ if(ZLIB_FOUND)
 endif()
 if(FASTWEIGHTS_CUDA)
   find_package(CUDAToolkit REQUIRED)
-  target_sources(fastweights PRIVATE src/environment/cuda_device.cu)
+  set(cuda_sources
+    src/environment/cuda_device.cu
+    src/kernels/cuda/adam.cu
+    src/kernels/cuda/dropout.cu
+    src/ops/scan/cuda/combine.cu
+    src/ops/scan/cuda/extras.cu
+    src/ops/scan/cuda/normalise.cu
+    src/ops/scan/cuda/programme.cu
+    src/ops/scan/cuda/scan.cu)
+  foreach(width 4 5 8 10 16 20 32 64)
+    list(APPEND cuda_sources src/ops/scan/cuda/width_${width}.cu)
+  endforeach()
+  target_sources(fastweights PRIVATE ${cuda_sources} src/tensor/device_cuda.cpp)
   target_link_libraries(fastweights PRIVATE CUDA::cudart)
 else()
-  target_sources(fastweights PRIVATE src/environment/no_cuda_device.cpp)
+  target_sources(fastweights PRIVATE src/environment/no_cuda_device.cpp src/kernels/cuda/none.cpp
+    src/ops/scan/cuda/none.cpp src/tensor/device_none.cpp)
 endif()

@@ -4,6 +4,7 @@
 #include "fastweights/backend.h"
 #include "fastweights/control.h"
 #include "fastweights/dataset.h"
+#include "fastweights/device.h"
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
 #include "fastweights/fetch.h"

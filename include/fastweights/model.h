@@ -57,7 +57,7 @@ struct ModelOutput {
   FastWeights last;       // at each sample's last output; `start` of a later call
   Status status;          // of the solve
   int64_t steps = 0, evaluations = 0;
-  std::string backend;  ///< that ran: reference, cpu-avx512, cpu-avx2 or cpu-baseline
+  std::string backend;  ///< that ran: reference, cpu-avx512, cpu-avx2, cpu-baseline or cuda
   MemoryPlan plan;      ///< of the fused engine
 };
 
@@ -75,6 +75,27 @@ struct ModelOptions {
   uint64_t seed = 1;  ///< of the initial parameters, the same numbers on every machine
   at::ScalarType type = at::kFloat;
   std::vector<Rule> own_rules = {};  ///< that config.rule may name
+  at::Device device = at::kCPU;      ///< of the parameters, and of all the work; a GPU takes float32
+};
+
+struct Resident;
+
+/// An input in the memory of a GPU, with all that does not depend on parameters: steps, and the signal at all
+/// of their stages. It is made once and used for many passes.
+class PreparedInput {
+ public:
+  explicit PreparedInput(std::shared_ptr<const Resident> resident) : resident_(std::move(resident)) {}
+
+  int64_t samples() const;
+  /// Bytes on the device.
+  int64_t bytes() const;
+  /// Some of its samples, in this order. Samples that depend on others (QueryTime::LastOfBatch,
+  /// StepRule::SharedGrid) cannot be picked.
+  PreparedInput select(const std::vector<int64_t>& samples) const;
+  const Resident& resident() const { return *resident_; }
+
+ private:
+  std::shared_ptr<const Resident> resident_;
 };
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
@@ -87,6 +108,11 @@ class FastWeightProgrammer {
   /// Differentiable with respect to the parameters, the series' values, the static features and the start.
   ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
 
+  /// The same on a GPU, in two parts: a pass on a prepared input waits for nothing and looks at nothing on
+  /// the CPU, so its status is always good.
+  PreparedInput prepare(const ModelInput& input) const;
+  ModelOutput forward(const PreparedInput& input, const ForwardOptions& options = {}) const;
+
   /// What a training step on this input will take, without doing it; the definition has no plan.
   std::optional<MemoryPlan> plan(const ModelInput& input) const;
 
@@ -98,6 +124,14 @@ class FastWeightProgrammer {
   NamedParameters parameters() &&;
   std::vector<Tensor> parameter_tensors() const;
   int64_t parameter_count() const;
+
+  at::Device device() const;
+  /// An error that says why this model cannot be computed where it is; the CPU can do all of them.
+  void check_device() const;
+  /// A copy with parameters of its own on that device.
+  FastWeightProgrammer to(const at::Device& device) const;
+  /// On a GPU all parameters stand in one piece of memory, in their order; on the CPU this is undefined.
+  Tensor flat_parameters() const;
 
  private:
   struct Parts;

@@ -84,9 +84,10 @@ struct RunResult {
 std::string begin_with(FastWeightProgrammer& model, const std::string& path);
 
 /// Trains in a new folder, or goes on in one that is there. `start_from`: see begin_with(); empty: random
-/// parameters.
+/// parameters. The device is no property of a run: it may go on elsewhere.
 RunResult train_run(const std::string& folder, const RunConfig& config, const DataSet& data, RunStart start,
-                    const RunEvents& events = {}, const std::string& start_from = {});
+                    const RunEvents& events = {}, const std::string& start_from = {},
+                    const at::Device& device = at::kCPU);
 
 /// Enough of data to notice that they are others than before.
 std::string fingerprint(const DataSet& data);

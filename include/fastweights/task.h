@@ -60,6 +60,10 @@ enum class Wanted { Hidden, Missing };
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
                  const std::vector<int64_t>& samples, uint64_t seed, Wanted wanted = Wanted::Hidden);
 
+/// What make_batch() says about the truth, without the input; not for imputation, which draws what it hides.
+Batch truth_of(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
+               const std::vector<int64_t>& samples);
+
 /// The data with rows to forecast behind those of each series, a median gap apart: so many, or, for 0, as
 /// many as make up the task's horizon. Series that end with rows without values stay as they are: these rows
 /// say which times are wanted.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +67,18 @@ Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
                     const Preparation& preparation, const TaskConfig& task,
                     const PredictOptions& options = {});
 
+/// A set in batches, each as the model takes it; for a model on a GPU they stay there, for as many
+/// predictions as are wanted.
+struct PreparedSet {
+  std::vector<std::vector<int64_t>> samples;
+  std::vector<Batch> batches;
+  std::vector<PreparedInput> on_device;
+};
+PreparedSet prepare_set(const FastWeightProgrammer& model, const PreparedData& data,
+                        const Preparation& preparation, const TaskConfig& task,
+                        const PredictOptions& options);
+Predictions predict(const FastWeightProgrammer& model, const PreparedSet& set);
+
 /// Targets and predictions in their own units: [M, O] float64.
 Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
 
@@ -91,6 +104,9 @@ struct TrainStep {
   std::optional<TrainEpoch> epoch_record = {};  ///< if the step was the last of an epoch
 };
 
+class DeviceTraining;
+
+/// A model on a GPU is trained there.
 class Trainer {
  public:
   Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& config);
@@ -117,6 +133,10 @@ class Trainer {
 
  private:
   double rate() const;
+  void take_step(TrainStep& record, const std::vector<int64_t>& samples, uint64_t seed);
+  void take_device_step(TrainStep& record, const std::vector<int64_t>& samples, uint64_t seed);
+  double last_rate() const;
+  AdamState adam_state() const;
   const std::vector<std::vector<int64_t>>& batches();
   TrainEpoch end_epoch();
   double slack() const;
@@ -125,8 +145,9 @@ class Trainer {
   FastWeightProgrammer model_;
   TrainData data_;
   TrainConfig config_;
-  Adam adam_;
-  Tensor class_weights_;  // [K], or undefined
+  Adam adam_;                               // on the CPU
+  std::shared_ptr<DeviceTraining> device_;  // or all of it on a GPU
+  Tensor class_weights_;                    // [K], or undefined
   int64_t epoch_ = 0, step_in_epoch_ = 0, steps_ = 0;
   double loss_sum_ = 0, seconds_ = 0;
   double best_value_;

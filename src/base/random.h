@@ -19,6 +19,11 @@ class Random {
   /// Mean 0, variance 1.
   double normal();
 
+  /// The counter, from which others can go on.
+  uint64_t state() const { return state_; }
+  /// As if so many numbers had been drawn by next() or uniform().
+  void skip(uint64_t count) { state_ += count * 0x9e3779b97f4a7c15; }
+
  private:
   uint64_t state_;
 };

@@ -5,32 +5,31 @@
 
 #include "nn/features.h"
 #include "ops/scan/features.h"
+#include "ops/scan/on_device.h"
 #include "tensor/autograd.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 namespace {
 
-// steps begin .. end of all samples
-struct Block {
-  Tensor rows;                  // [R] of the task's rows; undefined: all
-  Tensor offsets;               // [B + 1]
-  Tensor output_steps;          // [M], counted from the block's beginning
-  Tensor output_offsets;        // [B + 1]
-  Tensor wanted;                // rows of the M outputs that are wanted ...
-  Tensor ends;                  // ... and that are the end of the block, [B]
-  std::vector<int64_t> places;  // of what is wanted, in the list of all
-};
+// indices go where the numbers are
+void move_block(Block& block, const at::Device& device) {
+  block.on_device = {on_device(block.offsets, device), on_device(block.output_steps, device),
+                     on_device(block.output_offsets, device)};
+  for (Tensor* tensor : {&block.rows, &block.wanted, &block.ends}) *tensor = on_device(*tensor, device);
+}
 
 Block make_block(const BlockTask& task, int64_t begin, int64_t end) {
   const int64_t samples = task.rows.samples();
   const int64_t* offsets = task.rows.offsets.data_ptr<int64_t>();
   std::vector<int64_t> rows, own_offsets = {0}, steps, output_offsets = {0}, wanted, ends;
   Block block;
+  const bool whole = begin == 0 && end >= task.rows.longest;
   int64_t listed = 0;
   for (int64_t b = 0; b < samples; ++b) {
     const int64_t length = offsets[b + 1] - offsets[b];
     const int64_t first = std::min(begin, length), last = std::min(end, length);
-    for (int64_t n = first; n < last; ++n) rows.push_back(offsets[b] + n);
+    for (int64_t n = first; n < last && !whole; ++n) rows.push_back(offsets[b] + n);
     own_offsets.push_back(own_offsets.back() + last - first);
     for (const int64_t step : task.wanted[b]) {
       const int64_t place = listed++;
@@ -43,23 +42,35 @@ Block make_block(const BlockTask& task, int64_t begin, int64_t end) {
     steps.push_back(last - first);
     output_offsets.push_back(static_cast<int64_t>(steps.size()));
   }
-  const bool whole = static_cast<int64_t>(rows.size()) == task.rows.dt.size(0);
   if (!whole) block.rows = at::tensor(rows, at::kLong);
   block.offsets = at::tensor(own_offsets, at::kLong);
   block.output_steps = at::tensor(steps, at::kLong);
   block.output_offsets = at::tensor(output_offsets, at::kLong);
   block.wanted = at::tensor(wanted, at::kLong);
   block.ends = at::tensor(ends, at::kLong);
+  if (task.steps) move_block(block, task.steps->dt.device());
   return block;
 }
 
 struct BlockInput {
-  Tensor times;  // [R, Z]: when the signal is looked at, for the stages or once per step
-  Tensor dt;     // [R]
-  int64_t z() const { return times.size(1); }
+  Tensor times;      // [R, Z]: when the signal is looked at, for the stages or once per step; on the CPU
+  Tensor dt;         // [R]
+  Samples x = {};    // [R, Z, C] on a GPU
+  Tensor rows = {};  // [R]: whose they are, on a GPU
+  int64_t z() const { return times.defined() ? times.size(1) : any().size(1); }
+  const Tensor& any() const { return x.value.defined() ? x.value : x.derivative; }
 };
 
+BlockInput steps_input(const SampledSteps& steps, const Block& block) {
+  if (!block.rows.defined()) return {{}, steps.dt, steps.x, steps.rows};
+  const auto own = [&](const Tensor& x) { return x.defined() ? x.index_select(0, block.rows) : x; };
+  const Tensor value = own(steps.x.value);
+  const bool same = steps.x.derivative.is_same(steps.x.value);
+  return {{}, own(steps.dt), {value, same ? value : own(steps.x.derivative)}, own(steps.rows)};
+}
+
 BlockInput block_input(const BlockTask& task, const Block& block) {
+  if (task.steps) return steps_input(*task.steps, block);
   const bool once = task.parts->layer_count() == 1 && task.shared.keys && task.shared.values;
   const Tensor times = once ? task.rows.times.slice(1, 0, 1) : task.rows.times;
   const Tensor dt = task.rows.dt.to(task.parts->type());
@@ -68,7 +79,9 @@ BlockInput block_input(const BlockTask& task, const Block& block) {
 }
 
 Samples block_signal(const BlockTask& task, const Block& block, const BlockInput& input) {
-  return task.signal.inside({input.times.reshape({-1}), block.offsets * input.z()});
+  const auto flat = [](const Tensor& x) { return x.defined() ? x.reshape({-1, x.size(2)}) : x; };
+  if (task.steps) return {flat(input.x.value), flat(input.x.derivative)};
+  return task.signal->inside({input.times.reshape({-1}), block.offsets * input.z()});
 }
 
 // [R Z, H, ...] to [R, Z or 1, H, ...]
@@ -76,7 +89,14 @@ Tensor by_step(const Tensor& x, int64_t z, int64_t rows) {
   std::vector<int64_t> shape = x.sizes().vec();
   shape[0] /= z;
   shape.insert(shape.begin() + 1, z);
-  return x.view(shape).slice(1, 0, rows);
+  // a part that is the whole would still cost its gradient a copy
+  return rows == z ? x.view(shape) : x.view(shape).slice(1, 0, rows);
+}
+
+ProgrammeForms forms_of(const nn::Wiring& wiring) {
+  const bool squash =
+      wiring.rule.value == ValueForm::Tanh && wiring.value_activation == ValueActivation::Tanh;
+  return {wiring.rule.key, squash ? ValueForm::Tanh : ValueForm::Raw, wiring.learning_rate};
 }
 
 // one layer whose slow net is small enough to work inside the kernel
@@ -98,11 +118,38 @@ ScanOutput collapsed_layer(const BlockTask& task, const Block& block, const Bloc
                                  .offsets = block.offsets,
                                  .output_steps = block.output_steps,
                                  .output_offsets = block.output_offsets};
-  const bool squash =
-      wiring.rule.value == ValueForm::Tanh && wiring.value_activation == ValueActivation::Tanh;
-  const ProgrammeForms forms = {wiring.rule.key, squash ? ValueForm::Tanh : ValueForm::Raw,
-                                wiring.learning_rate};
-  return scan_features(features, forms, task.scan);
+  return scan_features(features, forms_of(wiring), task.scan);
+}
+
+ScanInput with_index(ScanInput input, const BlockInput& from, const Block& block, const Tensor& w) {
+  input.dt = from.dt;
+  input.w0 = w;
+  input.offsets = block.offsets;
+  input.output_steps = block.output_steps;
+  input.output_offsets = block.output_offsets;
+  input.on_device = block.on_device;
+  return input;
+}
+
+ScanInput programmed_on_device(const BlockTask& task, const Block& block, const BlockInput& input, int64_t l,
+                               const Samples& x, const Tensor& w) {
+  const ModelParts& parts = *task.parts;
+  const bool single = parts.layer_count() == 1;
+  const nn::SlowNumbers made = nn::slow_numbers(parts.layers[l], parts.wiring, x,
+                                                single ? nn::Collapse::WhereLess : nn::Collapse::Never);
+  const DeviceProgramme numbers = {.numbers = made.numbers,
+                                   .values = made.values,
+                                   .mask = task.masks.values[l],
+                                   .samples = input.rows,
+                                   .times = input.z()};
+  const ProgrammeTensors programme = device_programme(numbers, forms_of(parts.wiring));
+  const int64_t keys = single && task.shared.keys ? 1 : input.z(),
+                values = single && task.shared.values ? 1 : input.z();
+  ScanInput result;
+  result.k = by_step(programme.k, input.z(), keys);
+  result.v = by_step(programme.v, input.z(), values);
+  result.beta = by_step(programme.beta, input.z(), keys);
+  return with_index(result, input, block, w);
 }
 
 // keys, values and rates of a layer at all stages
@@ -110,6 +157,7 @@ ScanInput programmed(const BlockTask& task, const Block& block, const BlockInput
                      const Samples& x, const Tensor& w) {
   const ModelParts& parts = *task.parts;
   Tensor mask = task.masks.values[l];
+  if (task.steps) return programmed_on_device(task, block, input, l, x, w);
   if (mask.defined()) {
     const Tensor counts = (block.offsets.slice(0, 1) - block.offsets.slice(0, 0, -1)) * input.z();
     mask = mask.repeat_interleave(counts, 0);
@@ -122,12 +170,7 @@ ScanInput programmed(const BlockTask& task, const Block& block, const BlockInput
   result.k = by_step(programme.k, input.z(), keys);
   result.v = by_step(programme.v, input.z(), values);
   result.beta = by_step(programme.beta.squeeze(2), input.z(), keys);
-  result.dt = input.dt;
-  result.w0 = w;
-  result.offsets = block.offsets;
-  result.output_steps = block.output_steps;
-  result.output_offsets = block.output_offsets;
-  return result;
+  return with_index(result, input, block, w);
 }
 
 // a layer that another one stands upon: W at the outputs, and x of the next layer at all stages
@@ -162,7 +205,7 @@ Below layer_below(const BlockTask& task, const Block& block, const BlockInput& i
 Tensor run_block(const BlockTask& task, const Block& block, const Tensor& w) {
   const ModelParts& parts = *task.parts;
   const BlockInput input = block_input(task, block);
-  const bool collapse = parts.layer_count() == 1 && task.scan.backend != Backend::Reference &&
+  const bool collapse = parts.layer_count() == 1 && !task.steps && task.scan.backend != Backend::Reference &&
                         nn::collapses(parts.layers[0], parts.wiring);
   if (collapse) return collapsed_layer(task, block, input, w.select(1, 0)).w.unsqueeze(1);
   Samples x = block_signal(task, block, input);
@@ -209,6 +252,19 @@ std::vector<Tensor> with_parameters(const Tensor& w, const std::vector<Tensor>& 
   return result;
 }
 
+// what is made of the data and wants a gradient
+std::vector<Tensor> differentiable_data(const BlockTask& task) {
+  std::vector<Tensor> data;
+  if (task.steps) {
+    data = {task.steps->x.value};
+    if (!task.steps->x.derivative.is_same(task.steps->x.value)) data.push_back(task.steps->x.derivative);
+  } else {
+    data = {task.signal->control().coefficients()};
+  }
+  std::erase_if(data, [](const Tensor& x) { return !x.defined() || !x.requires_grad(); });
+  return data;
+}
+
 struct Replay {
   BlockTask task;
   std::vector<Block> blocks;
@@ -242,13 +298,18 @@ std::vector<Tensor> backward(const Replay& replay, const Tensor& grad) {
 
 }  // namespace
 
+Block whole_block(const BlockTask& task) {
+  return make_block(task, 0, std::max<int64_t>(task.rows.longest, 1));
+}
+
 Tensor run_blocks(const BlockTask& task, const Tensor& w0) {
+  if (task.whole && task.block_steps >= task.rows.longest)
+    return run_block(task, *task.whole, w0).index_select(0, task.whole->wanted);
   std::vector<Block> blocks = make_blocks(task);
   if (blocks.size() == 1) return run_block(task, blocks[0], w0).index_select(0, blocks[0].wanted);
 
   Replay replay = {task, std::move(blocks), {}, task.parts->field_parameters(), {}};
-  const Tensor& coefficients = task.signal.control().coefficients();
-  if (coefficients.requires_grad()) replay.parameters.push_back(coefficients);
+  for (const Tensor& data : differentiable_data(task)) replay.parameters.push_back(data);
   const std::vector<Tensor> inputs = with_parameters(w0, replay.parameters);
   const bool record = needs_gradient(inputs);
   std::vector<Tensor> outputs;
@@ -262,7 +323,7 @@ Tensor run_blocks(const BlockTask& task, const Tensor& w0) {
       w = all.index_select(0, block.ends);
     }
   }
-  replay.order = output_order(replay.blocks);
+  replay.order = on_device(output_order(replay.blocks), w0.device());
   const Tensor result = at::cat(outputs, 0).index_select(0, replay.order);
   const auto shared = std::make_shared<const Replay>(std::move(replay));
   return differentiable("model", {result}, inputs, {},

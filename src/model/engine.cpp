@@ -112,30 +112,35 @@ std::string engine_refusal(const ModelParts& parts, const ForwardOptions& option
   return "";
 }
 
+EngineSteps engine_steps(const ModelParts& parts, const Signal& signal, int64_t samples,
+                         const Schedule& schedule) {
+  const bool exact = parts.config.solver.method == kExactFlow;
+  // the solution itself looks at the signal once, like Euler's method
+  const Tableau tableau = exact ? euler() : std::get<Tableau>(method(parts.config.solver.method));
+  // of W a plan wants to know but the number of samples
+  const Tensor some = at::empty({samples, 1}, parts.type());
+  const Plan plan = fixed_plan(schedule.ts, some, {.method = tableau, .steps = schedule.steps});
+  EngineSteps result;
+  result.steps = static_cast<int64_t>(plan.steps.size());
+  result.places = output_places(plan, samples);
+  result.rows = step_rows(plan, tableau, samples);
+  result.shared = shared_rows(parts, signal, plan);
+  result.wanted = wanted_steps(result.places, schedule, samples);
+  result.method = exact ? ScanMethod(ExactFlow{}) : ScanMethod(tableau);
+  return result;
+}
+
 namespace {
 
-// a run before its first step
-struct Prepared {
-  int64_t steps;  // of the batch; the plan itself, which may be long, is not kept
-  std::vector<Place> places;
-  BlockTask task;
-};
-
-Prepared prepare(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
-                 const Tensor& w0, const Schedule& schedule) {
-  const int64_t samples = w0.size(0);
-  const bool exact = parts->config.solver.method == kExactFlow;
-  // the solution itself looks at the signal once, like Euler's method
-  const Tableau tableau = exact ? euler() : std::get<Tableau>(method(parts->config.solver.method));
-  const Plan plan = fixed_plan(schedule.ts, w0, {.method = tableau, .steps = schedule.steps});
-  std::vector<Place> places = output_places(plan, samples);
-  BlockTask task = {.parts = parts, .signal = signal, .masks = masks};
+BlockTask task_of(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
+                  const EngineSteps& steps) {
+  BlockTask task = {.parts = parts, .signal = signal, .steps = {}, .masks = masks};
   task.scan.rule = parts->wiring.rule;
-  task.scan.method = exact ? ScanMethod(ExactFlow{}) : ScanMethod(tableau);
-  task.rows = step_rows(plan, tableau, samples);
-  task.shared = shared_rows(*parts, signal, plan);
-  task.wanted = wanted_steps(places, schedule, samples);
-  return {static_cast<int64_t>(plan.steps.size()), std::move(places), std::move(task)};
+  task.scan.method = steps.method;
+  task.rows = steps.rows;
+  task.shared = steps.shared;
+  task.wanted = steps.wanted;
+  return task;
 }
 
 }  // namespace
@@ -145,14 +150,15 @@ MemoryPlan plan_engine(const std::shared_ptr<const ModelParts>& parts, const Sig
   Masks masks;
   masks.values.resize(parts->layers.size());
   const RecordGradients on(true);
-  return plan_memory(prepare(parts, signal, masks, w0, schedule).task, Recording::Yes);
+  const EngineSteps steps = engine_steps(*parts, signal, w0.size(0), schedule);
+  return plan_memory(task_of(parts, signal, masks, steps), Recording::Yes);
 }
 
 EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
                      const Tensor& w0, const Schedule& schedule, Backend backend) {
   const int64_t samples = w0.size(0);
-  Prepared run = prepare(parts, signal, masks, w0, schedule);
-  BlockTask& task = run.task;
+  const EngineSteps run = engine_steps(*parts, signal, samples, schedule);
+  BlockTask task = task_of(parts, signal, masks, run);
   task.scan.backend = backend;
   EngineRun result;
   result.plan = plan_memory(task, recording_gradients() ? Recording::Yes : Recording::No);

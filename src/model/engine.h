@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "model/block.h"
 #include "model/parts.h"
 #include "model/schedule.h"
 #include "model/signal.h"
@@ -22,6 +23,18 @@ struct EngineRun {
   MemoryPlan plan;
   std::string backend;
 };
+
+/// Steps of a batch before the first one is done, and where they look.
+struct EngineSteps {
+  int64_t steps = 0;          // of the batch
+  std::vector<Place> places;  // of row j of the schedule's ts for sample b at [j * B + b]
+  StepRows rows;
+  SharedRows shared;
+  std::vector<std::vector<int64_t>> wanted;  // per sample: steps after which W is wanted, rising
+  ScanMethod method;
+};
+EngineSteps engine_steps(const ModelParts& parts, const Signal& signal, int64_t samples,
+                         const Schedule& schedule);
 
 /// `backend` is Cpu, or Reference: then the op's definition does the recurrence.
 EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,

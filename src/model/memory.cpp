@@ -4,8 +4,10 @@
 
 #include "fastweights/error.h"
 #include "nn/features.h"
+#include "ops/scan/cuda/scan.h"
 #include "ops/scan/fused.h"
 #include "ops/scan/lanes.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 namespace {
@@ -42,8 +44,8 @@ Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
   const ModelParts& parts = *task.parts;
   const int64_t channels = signal_size(parts.config);
   // a piecewise constant signal has no derivative beside its value
-  const int64_t sampled = task.signal.piecewise_constant() ? channels : 2 * channels;
-  const int64_t grads = task.signal.control().coefficients().requires_grad() ? 2 * channels : 0;
+  const int64_t sampled = task.signal->piecewise_constant() ? channels : 2 * channels;
+  const int64_t grads = task.signal->control().coefficients().requires_grad() ? 2 * channels : 0;
   if (parts.layer_count() == 1 && nn::collapses(parts.layers[0], parts.wiring)) {
     const int64_t features = nn::feature_count(parts.layers[0]);
     const int64_t kept = parts.layers[0].value ? sampled : channels;
@@ -70,9 +72,9 @@ Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
 
 // the path through the data with its knots, and the schedule: times of steps and stages
 int64_t fixed_bytes(const BlockTask& task) {
-  const Tensor& coefficients = task.signal.control().coefficients();
+  const Tensor& coefficients = task.signal->control().coefficients();
   const auto bytes = static_cast<int64_t>(at::elementSize(coefficients.scalar_type()));
-  return coefficients.numel() * bytes + 16 * task.signal.control().knots().size(0) +
+  return coefficients.numel() * bytes + 16 * task.signal->control().knots().size(0) +
          task.rows.dt.size(0) * (8 * task.rows.times.size(1) + 8 + bytes);
 }
 
@@ -134,6 +136,76 @@ MemoryPlan plan_memory(const BlockTask& task, Recording recording) {
     const int64_t total = needed(block_of(blocks));
     if (static_cast<double>(total - kOthers) > kWorth * static_cast<double>(plan.bytes - kOthers)) continue;
     plan.block_steps = block_of(blocks);
+    plan.bytes = total;
+  }
+  plan.blocks = (longest + plan.block_steps - 1) / plan.block_steps;
+  return plan;
+}
+
+namespace {
+
+// of what is free, for steps; the rest is for data, parameters and what other programs do
+constexpr double kDeviceShare = 0.7;
+
+int64_t device_limit(const at::Device& device) {
+  static const int64_t kLimit =
+      static_cast<int64_t>(kDeviceShare * static_cast<double>(device_memory(device).free));
+  return kLimit;
+}
+
+// numbers that are held at once for each time and for each step of the widest layer, with their gradients
+struct DeviceNumbers {
+  int64_t per_time = 0, per_step = 0;
+};
+
+DeviceNumbers device_numbers(const BlockTask& task, Recording recording) {
+  const ModelParts& parts = *task.parts;
+  const bool back = recording == Recording::Yes;
+  const auto stages = static_cast<int64_t>(
+      std::holds_alternative<Tableau>(task.scan.method) ? std::get<Tableau>(task.scan.method).stages() : 1);
+  DeviceNumbers numbers;
+  for (const nn::FastWeightLayer& layer : parts.layers) {
+    const int64_t made = layer.programme.weight.size(0) + (layer.value ? layer.value->weight.size(0) : 0);
+    const int64_t hidden = parts.layer_count() == 1 && nn::collapses(layer, parts.wiring)
+                               ? 2 * nn::feature_count(layer)
+                               : 3 * layer.programme.weight.size(1);
+    const int64_t above = layer.ff ? 8 * layer.query.weight.size(0) + 3 * layer.ff->in.weight.size(0) : 0;
+    // numbers, what is made of them, and the gradients of both
+    numbers.per_time += (back ? 4 : 2) * made + (back ? 2 : 1) * (hidden + above);
+    numbers.per_step += back ? stages * parts.wiring.heads * parts.wiring.key_width : 0;
+  }
+  return numbers;
+}
+
+}  // namespace
+
+MemoryPlan plan_device_memory(const BlockTask& task, Recording recording) {
+  const ModelParts& parts = *task.parts;
+  const Tensor& x = task.steps->x.value.defined() ? task.steps->x.value : task.steps->x.derivative;
+  const DeviceNumbers numbers = device_numbers(task, recording);
+  const std::vector<int64_t> steps = sample_steps(task.rows);
+  const int64_t z = x.size(1), bytes = sizeof(float), width = parts.wiring.key_width;
+  const int64_t matrix = parts.layer_count() * parts.wiring.heads * width * width * bytes;
+  const int64_t state = task.rows.samples() * matrix;
+  const int64_t given = parts.config.solver.memory_limit;
+  const int64_t limit = given > 0 ? given : device_limit(parts.device());
+  const auto needed = [&](int64_t block) {
+    int64_t here = 0;
+    for (const int64_t count : steps) here += std::min(count, block);
+    const int64_t blocks = (task.rows.longest + block - 1) / std::max<int64_t>(block, 1);
+    const int64_t kept = recording == Recording::Yes
+                             ? here / kernels::kCudaStretch * matrix + (blocks + 8) * state
+                             : 4 * state;
+    return here * bytes * (z * numbers.per_time + numbers.per_step) + kept;
+  };
+  const int64_t longest = std::max<int64_t>(task.rows.longest, 1);
+  MemoryPlan plan = {.steps = task.rows.longest, .checkpoint = kernels::kCudaStretch};
+  plan.block_steps = longest;
+  plan.bytes = needed(longest);
+  for (int64_t block = longest; block > 1 && plan.bytes > limit; block = (block + 1) / 2) {
+    const int64_t total = needed((block + 1) / 2);
+    if (total >= plan.bytes) break;
+    plan.block_steps = (block + 1) / 2;
     plan.bytes = total;
   }
   plan.blocks = (longest + plan.block_steps - 1) / plan.block_steps;

@@ -1,23 +1,47 @@
 #include "fastweights/model.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "fastweights/error.h"
-#include "model/config_names.h"
+#include "model/batch.h"
 #include "model/engine.h"
-#include "model/parts.h"
-#include "model/schedule.h"
-#include "model/signal.h"
+#include "model/resident.h"
+#include "tensor/autograd.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 
 struct FastWeightProgrammer::Parts : ModelParts {};
 
+int64_t PreparedInput::samples() const { return static_cast<int64_t>(resident_->samples.size()); }
+
+int64_t PreparedInput::bytes() const { return resident_->bytes(); }
+
+PreparedInput PreparedInput::select(const std::vector<int64_t>& samples) const {
+  return PreparedInput(fastweights::select(*resident_, samples));
+}
+
 namespace {
 
-void check_backend(Backend backend) {
-  if (backend != Backend::Cuda) return;
-  throw std::runtime_error("[model] backend cuda cannot be used: this version has no kernels for it");
+// a model is where its parameters are
+void check_place(const ModelConfig& config, const ModelOptions& options) {
+  if (options.device.is_cpu()) {
+    if (config.backend != Backend::Cuda) return;
+    throw std::runtime_error("[model] backend cuda cannot be used: the model is on the CPU");
+  }
+  FW_CHECK(options.device.is_cuda(), "[model] a model is on the CPU or on a CUDA device, not on ",
+           options.device);
+  const std::string refusal = device_refusal();
+  if (!refusal.empty()) throw std::runtime_error("[model] device cuda cannot be used: " + refusal);
+  FW_CHECK(options.type == at::kFloat, "[model] on a GPU numbers are float32, not ", options.type);
+  FW_CHECK(config.backend == Backend::Auto || config.backend == Backend::Cuda, "[model] backend ",
+           config.backend == Backend::Cpu ? "cpu" : "reference", " cannot be used: the model is on a GPU");
+}
+
+void check_kernels(const ModelParts& parts, const ForwardOptions& options) {
+  const std::string refusal = engine_refusal(parts, options);
+  FW_CHECK(refusal.empty(), "[model] a GPU cannot be used: ", refusal, "; the CPU can");
 }
 
 // who does this: the kernels where they can, unless somebody wants the definition
@@ -28,96 +52,6 @@ Backend choose_backend(const ModelParts& parts, const ForwardOptions& options) {
   if (refusal.empty()) return Backend::Cpu;
   FW_CHECK(backend == Backend::Auto, "[model] backend cpu cannot be used: ", refusal);
   return Backend::Reference;
-}
-
-void check_static_features(const ModelConfig& config, const Tensor& features, int64_t samples) {
-  const int64_t wanted = config.static_features;
-  FW_CHECK(wanted > 0 || !features.defined(), "[model] this model takes no static features");
-  if (wanted == 0) return;
-  FW_CHECK(
-      features.defined() && features.dim() == 2 && features.size(0) == samples && features.size(1) == wanted,
-      "[model] static features must be [", samples, ", ", wanted, "], got ",
-      features.defined() ? message(features.sizes()) : "nothing");
-  const Tensor bad = at::nonzero(at::isfinite(features.detach()).logical_not());
-  FW_CHECK(bad.size(0) == 0, "[model] sample ", bad[0][0].item<int64_t>(), ": static feature ",
-           bad[0][1].item<int64_t>(), " is ",
-           features[bad[0][0].item<int64_t>()][bad[0][1].item<int64_t>()].item<double>(),
-           "; static features must be finite");
-}
-
-// output times in the time of the series: as asked for, or the end of each
-RaggedTimes wanted_times(const ModelInput& input) {
-  const RaggedSeries& series = input.series;
-  const Tensor ends = series.times.index_select(0, series.offsets.slice(0, 1) - 1);
-  if (!input.output_times) return {ends, at::arange(series.samples() + 1, at::kLong)};
-  const RaggedTimes& wanted = *input.output_times;
-  FW_CHECK(wanted.times.defined() && wanted.times.dim() == 1 && wanted.times.scalar_type() == at::kDouble &&
-               wanted.offsets.defined() && wanted.offsets.dim() == 1 &&
-               wanted.offsets.scalar_type() == at::kLong && wanted.offsets.size(0) == series.samples() + 1,
-           "[model] output times must be float64 [M] with int64 offsets [", series.samples() + 1, "]");
-  const Tensor times = wanted.times.detach().contiguous(), offsets = wanted.offsets.contiguous();
-  const double* t = times.data_ptr<double>();
-  const int64_t* o = offsets.data_ptr<int64_t>();
-  FW_CHECK(o[0] == 0 && o[series.samples()] == times.size(0),
-           "[model] offsets of output times must run from 0 to ", times.size(0), ", got ", o[0], " to ",
-           o[series.samples()]);
-  const Tensor begins =
-      input.start ? input.start->t : series.times.index_select(0, series.offsets.slice(0, 0, -1));
-  for (int64_t b = 0; b < series.samples(); ++b) {
-    FW_CHECK(o[b + 1] >= o[b], "[model] offsets of output times fall at sample ", b);
-  }
-  for (int64_t b = 0; b < series.samples(); ++b) {
-    const double begin = begins[b].item<double>(), end = ends[b].item<double>();
-    for (int64_t i = o[b]; i < o[b + 1]; ++i) {
-      FW_CHECK(t[i] >= begin && t[i] <= end, "[model] sample ", b, ": output time ", i - o[b], " is ", t[i],
-               ", outside of its series from ", begin, " to ", end);
-      FW_CHECK(i == o[b] || t[i] > t[i - 1], "[model] sample ", b, ": output times must rise, but time ",
-               i - o[b], " is ", t[i], " after ", t[i - 1]);
-    }
-  }
-  return {times, offsets};
-}
-
-void check_start(const FastWeights& start, const ModelParts& parts, const RaggedSeries& series) {
-  const int64_t samples = series.samples();
-  FW_CHECK(start.t.defined() && start.t.dim() == 1 && start.t.size(0) == samples &&
-               start.t.scalar_type() == at::kDouble,
-           "[model] the start's times must be float64 [", samples, "]");
-  FW_CHECK(static_cast<int64_t>(start.w.size()) == parts.layer_count(),
-           "[model] the start has fast weights of ", start.w.size(), " layers, the model has ",
-           parts.layer_count());
-  std::vector<int64_t> shape = parts.weight_shape(samples);
-  shape.erase(shape.begin() + 1);
-  for (const Tensor& w : start.w) {
-    FW_CHECK(w.defined() && w.sizes().vec() == shape, "[model] the start's fast weights must be ",
-             at::IntArrayRef(shape), ", got ", w.defined() ? message(w.sizes()) : "nothing");
-    FW_CHECK(at::isFloatingType(w.scalar_type()),
-             "[model] the start's fast weights must be floating-point, got ", w.scalar_type());
-  }
-  const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
-  const Tensor ends = series.times.index_select(0, series.offsets.slice(0, 1) - 1);
-  const Tensor outside = at::nonzero((start.t >= begins).logical_and(start.t <= ends).logical_not());
-  FW_CHECK(outside.size(0) == 0, "[model] the start of sample ", outside[0].item<int64_t>(),
-           " is outside of its series");
-}
-
-// the signal where the query looks, one row per output
-Samples query_samples(const ModelParts& parts, const Signal& signal, const RaggedTimes& outputs,
-                      const Tensor& sample_index, const ForwardOptions& options) {
-  const QueryTime when = parts.config.query;
-  const auto rows = [&](const Tensor& x) { return x.defined() ? x.index_select(0, sample_index) : x; };
-  if (when == QueryTime::FirstObservation) {
-    const Tensor x = rows(nn::linear(*parts.first, {signal.first(), {}}, parts.wiring.products).value);
-    return {x, x};
-  }
-  RaggedTimes times = outputs;
-  if (when == QueryTime::LastOfBatch) {
-    const Tensor end = signal.end();
-    times = {end.max().expand({end.size(0)}).contiguous(), at::arange(end.size(0) + 1, at::kLong)};
-  }
-  const Samples x = signal.sample(times);
-  if (options.observe) options.observe(Time(times.times), x);
-  return when == QueryTime::LastOfBatch ? Samples{rows(x.value), rows(x.derivative)} : x;
 }
 
 SolveOptions solve_options(const ModelParts& parts, const Signal& signal, const Steps& steps) {
@@ -173,7 +107,7 @@ EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const
 
 FastWeightProgrammer::FastWeightProgrammer(const ModelConfig& config, const ModelOptions& options) {
   check_config(config, options.own_rules);
-  check_backend(config.backend);
+  check_place(config, options);
   parts_ = std::make_shared<Parts>(Parts{make_parts(config, options)});
 }
 
@@ -185,6 +119,24 @@ void FastWeightProgrammer::set_solver(const SolverConfig& solver) {
   changed.config.solver = solver;
   check_config(changed.config, own_rules(changed.wiring.rule));
   parts_ = std::make_shared<Parts>(std::move(changed));
+}
+
+at::Device FastWeightProgrammer::device() const { return parts_->device(); }
+
+void FastWeightProgrammer::check_device() const {
+  if (!device().is_cpu()) check_kernels(*parts_, {});
+}
+
+Tensor FastWeightProgrammer::flat_parameters() const { return parts_->flat; }
+
+FastWeightProgrammer FastWeightProgrammer::to(const at::Device& device) const {
+  FastWeightProgrammer copy(
+      parts_->config,
+      {.type = parts_->type(), .own_rules = own_rules(parts_->wiring.rule), .device = device});
+  const RecordGradients off(false);
+  for (size_t i = 0; i < parts_->parameters.size(); ++i)
+    copy.parts_->parameters[i].second.copy_(parts_->parameters[i].second);
+  return copy;
 }
 
 const NamedParameters& FastWeightProgrammer::parameters() const& { return parts_->parameters; }
@@ -205,71 +157,74 @@ int64_t FastWeightProgrammer::parameter_count() const {
 
 namespace {
 
-// an input as the model sees it: checked, on the model's clock, with its steps
-struct Batch {
-  RaggedSeries series;
-  Tensor static_features;
-  RaggedTimes wanted;  // output times in the time of the series ...
-  Signal signal;
-  RaggedTimes outputs;  // ... and on the signal's clock
-  Tensor begin;         // [B] on the clock
-  Schedule schedule;
-
-  int64_t samples() const { return series.samples(); }
-  Tensor all() const { return at::arange(samples() + 1, at::kLong); }
-};
-
-Batch make_batch(const ModelParts& parts, const ModelInput& input) {
-  RaggedSeries series = input.series;
-  FW_CHECK(series.offsets.defined() && series.offsets.dim() == 1 && series.samples() > 0,
-           "[model] the batch is empty: there must be at least one series");
-  series.offsets = series.offsets.contiguous();
-  check_series(series, "model", 2);
-  FW_CHECK(series.channels() == parts.config.channels, "[model] the series have ", series.channels(),
-           " channels, the model takes ", parts.config.channels);
-  check_static_features(parts.config, input.static_features, series.samples());
-  if (input.start) check_start(*input.start, parts, series);
-  const RaggedTimes wanted = wanted_times(input);
-  series.values = series.values.to(parts.type());
-  const Tensor& features = input.static_features;
-  Batch batch = {.series = series,
-                 .static_features = features.defined() ? features.to(parts.type()) : features,
-                 .wanted = wanted,
-                 .signal = Signal(parts.config, series),
-                 .outputs = {},
-                 .begin = {},
-                 .schedule = {}};
-  const Signal& signal = batch.signal;
-  batch.outputs = {input.output_times ? signal.clock(wanted) : signal.end(), wanted.offsets};
-  batch.begin = input.start ? signal.clock({input.start->t, batch.all()}) : signal.begin();
-  batch.schedule = make_schedule(parts.config, signal, batch.begin, batch.outputs);
-  return batch;
-}
-
-Tensor start_weights(const ModelParts& parts, const ModelInput& input, const Batch& batch,
+Tensor start_weights(const ModelParts& parts, const ModelInput& input, const ModelBatch& batch,
                      const Masks& masks) {
   if (input.start) return at::stack(input.start->w, 1).to(parts.type());
   const Signal& signal = batch.signal;
   return initial_weights(parts, signal.at(Time(batch.begin)), signal.first(), batch.static_features, masks);
 }
 
-// when each sample's last output is, in the time of the series
-Tensor last_times(const ModelInput& input, const Batch& batch) {
-  const RaggedSeries& series = batch.series;
-  const Tensor starts =
-      input.start ? input.start->t : series.times.index_select(0, series.offsets.slice(0, 0, -1));
-  const RaggedTimes& wanted = batch.wanted;
-  if (wanted.times.size(0) == 0) return starts;
-  const Tensor counts = wanted.offsets.slice(0, 1) - wanted.offsets.slice(0, 0, -1);
-  const Tensor last_row = at::clamp(wanted.offsets.slice(0, 1) - 1, 0, wanted.times.size(0) - 1);
-  return at::where(counts > 0, wanted.times.index_select(0, last_row), starts);
+}  // namespace
+
+PreparedInput FastWeightProgrammer::prepare(const ModelInput& input) const {
+  FW_CHECK(!device().is_cpu(), "[model] inputs are prepared for a GPU, and this model is on the CPU");
+  check_kernels(*parts_, {});
+  return PreparedInput(make_resident(*parts_, input));
+}
+
+ModelOutput FastWeightProgrammer::forward(const PreparedInput& input, const ForwardOptions& options) const {
+  const ModelParts& parts = *parts_;
+  check_kernels(parts, options);
+  const Resident& batch = input.resident();
+  const Masks masks = make_masks(parts, options, input.samples(), batch.times.size(0));
+  const Tensor w0 = batch.start.defined()
+                        ? batch.start
+                        : initial_weights(parts, batch.begin, batch.first, batch.static_features, masks);
+  const EngineRun solved = run_resident(parts_, batch, masks, w0);
+  Samples x = batch.query;
+  if (parts.config.query == QueryTime::FirstObservation) {
+    const Tensor first = nn::linear(*parts.first, {batch.first, {}}, parts.wiring.products).value;
+    x.value = x.derivative = first.index_select(0, batch.sample_index);
+  }
+  ModelOutput result;
+  result.outputs = readout(parts, x, solved.w, batch.sample_index, masks);
+  result.times = batch.times;
+  result.offsets = batch.offsets;
+  result.w = by_layer(solved.w);
+  result.last = {by_layer(solved.last), batch.last_times};
+  result.steps = solved.steps;
+  result.evaluations = solved.evaluations;
+  result.backend = solved.backend;
+  result.plan = solved.plan;
+  return result;
+}
+
+namespace {
+
+// on a GPU nobody looks at numbers while they are made
+Status check_outputs(const ModelOutput& output) {
+  const RecordGradients off(false);
+  const Tensor values = output.outputs.detach();
+  if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
+  const Tensor bad = at::isfinite(values).logical_not().any(-1).cpu();
+  const int64_t row = at::nonzero(bad)[0].item<int64_t>();
+  const int64_t* o = output.offsets.data_ptr<int64_t>();
+  const int64_t b = std::upper_bound(o, o + output.offsets.size(0), row) - o - 1;
+  return {Outcome::NotFinite, b, output.times[row].item<double>(), 0,
+          output.w.back()[row].abs().max().item<double>()};
 }
 
 }  // namespace
 
 ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const ForwardOptions& options) const {
   const ModelParts& parts = *parts_;
-  const Batch batch = make_batch(parts, input);
+  if (!device().is_cpu()) {
+    check_kernels(parts, options);
+    ModelOutput result = forward(prepare(input), options);
+    result.status = check_outputs(result);
+    return result;
+  }
+  const ModelBatch batch = make_model_batch(parts, input);
   const Schedule& schedule = batch.schedule;
   const Masks masks = make_masks(parts, options, batch.samples(), batch.outputs.times.size(0));
   const Tensor w0 = start_weights(parts, input, batch, masks);
@@ -279,7 +234,7 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
                                   : solve_definition(parts_, batch.signal, masks, w0, schedule, options);
 
   ModelOutput result;
-  const Samples x = query_samples(parts, batch.signal, batch.outputs, schedule.sample_index, options);
+  const Samples x = query_samples(parts, batch, options);
   result.outputs = readout(parts, x, solved.w, schedule.sample_index, masks);
   result.times = batch.wanted.times;
   result.offsets = batch.wanted.offsets;
@@ -294,8 +249,12 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
 }
 
 std::optional<MemoryPlan> FastWeightProgrammer::plan(const ModelInput& input) const {
+  if (!device().is_cpu()) {
+    const RecordGradients off(false);
+    return forward(prepare(input)).plan;
+  }
   if (choose_backend(*parts_, {}) == Backend::Reference) return {};
-  const Batch batch = make_batch(*parts_, input);
+  const ModelBatch batch = make_model_batch(*parts_, input);
   const Tensor w0 = at::zeros(parts_->weight_shape(batch.samples()), parts_->type());
   return plan_engine(parts_, batch.signal, w0, batch.schedule);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fastweights/error.h"
+#include "tensor/autograd.h"
 #include "tensor/random_tensor.h"
 
 namespace fastweights {
@@ -92,7 +93,22 @@ ModelParts make_parts(const ModelConfig& config, const ModelOptions& options) {
   parts.head = make.linear("head", config.hidden_size, config.outputs);
   if (config.unused_layer) make.linear("unused", signal, is_map ? state : config.hidden_size);
   parts.parameters = make.parameters();
+  if (!options.device.is_cpu()) move_parts(parts, options.device);
   return parts;
+}
+
+void move_parts(ModelParts& parts, const at::Device& device) {
+  const RecordGradients off(false);
+  std::vector<Tensor> all;
+  for (const auto& [name, tensor] : parts.parameters) all.push_back(tensor.detach().reshape({-1}));
+  parts.flat = at::cat(all, 0).to(device);
+  int64_t first = 0;
+  // in place: whoever holds a parameter holds it still
+  for (auto& [name, tensor] : parts.parameters) {
+    const int64_t count = tensor.numel();
+    tensor.set_data(parts.flat.slice(0, first, first + count).view(tensor.sizes()));
+    first += count;
+  }
 }
 
 std::vector<int64_t> ModelParts::weight_shape(int64_t rows) const {
@@ -116,16 +132,17 @@ Masks make_masks(const ModelParts& parts, const ForwardOptions& options, int64_t
   masks.values.resize(parts.layers.size());
   if (options.mode == Mode::Evaluate) return masks;
   Random random(options.seed);
+  const auto mask = [&](at::IntArrayRef shape, double rate) {
+    return dropout_mask(shape, rate, random, parts.type(), parts.device());
+  };
   if (c.value_dropout > 0) {
-    for (Tensor& mask : masks.values) {
-      mask = dropout_mask({samples, parts.wiring.heads, parts.wiring.value_width}, c.value_dropout, random,
-                          parts.type());
-    }
+    for (Tensor& values : masks.values)
+      values = mask({samples, parts.wiring.heads, parts.wiring.value_width}, c.value_dropout);
   }
   if (c.dropout > 0) {
-    masks.read = dropout_mask({rows, c.hidden_size}, c.dropout, random, parts.type());
-    masks.ff.hidden = dropout_mask({rows, parts.ff.in.weight.size(0)}, c.dropout, random, parts.type());
-    masks.ff.output = dropout_mask({rows, c.hidden_size}, c.dropout, random, parts.type());
+    masks.read = mask({rows, c.hidden_size}, c.dropout);
+    masks.ff.hidden = mask({rows, parts.ff.in.weight.size(0)}, c.dropout);
+    masks.ff.output = mask({rows, c.hidden_size}, c.dropout);
   }
   return masks;
 }

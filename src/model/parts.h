@@ -18,8 +18,10 @@ struct ModelParts {
   nn::FeedForward ff;
   nn::Linear head;
   NamedParameters parameters;
+  Tensor flat = {};  // on a GPU: all of them in one piece of memory, in their order
 
   at::ScalarType type() const { return head.weight.scalar_type(); }
+  at::Device device() const { return head.weight.device(); }
   int64_t layer_count() const { return config.layers; }
   /// [rows, L, H, V, K]
   std::vector<int64_t> weight_shape(int64_t rows) const;
@@ -35,6 +37,9 @@ struct Masks {
   Tensor read;                 // [M, d]
   nn::FeedForwardMasks ff;     // [M, F], [M, d]
 };
+
+/// Moves all parameters to a GPU, next to each other.
+void move_parts(ModelParts& parts, const at::Device& device);
 
 Masks make_masks(const ModelParts& parts, const ForwardOptions& options, int64_t samples, int64_t rows);
 

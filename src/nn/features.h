@@ -29,4 +29,14 @@ struct FeatureWeights {
 };
 FeatureWeights feature_weights(const FastWeightLayer& layer, const Wiring& wiring);
 
+/// The slow net's numbers on a GPU, collapsed where that is less work, if wanted: x value and derivative [N,
+/// C].
+struct SlowNumbers {
+  Tensor numbers;  // [N, H, K + V + 1], or [N, H, K + 1] where values come from elsewhere
+  Tensor values;   // [N, H, V] then
+};
+enum class Collapse { Never, WhereLess };
+SlowNumbers slow_numbers(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
+                         Collapse collapse);
+
 }  // namespace fastweights::nn

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "fastweights/device.h"
 #include "fastweights/error.h"
 #include "fastweights/model.h"
 #include "tensor/autograd.h"
@@ -69,6 +70,8 @@ ModelInput make_input(const ModelConfig& config, const CaseBatch& batch, at::Sca
 }
 
 FastWeightProgrammer make_model(const ModelConfig& config, at::ScalarType type) {
+  if (config.backend == Backend::Cuda)
+    return FastWeightProgrammer(config, {.seed = kSeed, .type = type, .device = find_device("cuda")});
   const FastWeightProgrammer rounded(config, {.seed = kSeed, .type = at::kFloat});
   FastWeightProgrammer model(config, {.seed = kSeed, .type = type});
   const RecordGradients off(false);
@@ -98,12 +101,14 @@ Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, a
   Random random(kSeed + 1);
   std::vector<Tensor> results = {out.outputs}, weights;
   results.insert(results.end(), out.w.begin(), out.w.end());
-  for (const Tensor& x : results) weights.push_back(uniform(x.sizes(), -1, 1, random, at::kFloat).to(type));
+  for (const Tensor& x : results)
+    weights.push_back(uniform(x.sizes(), -1, 1, random, at::kFloat).to(type).to(x.device()));
   std::vector<Tensor> inputs = model.parameter_tensors();
   inputs.push_back(input.series.values);
-  Passes passes = {out.outputs.detach(), {}, vector_jacobian(results, inputs, weights), {}, out.backend,
-                   out.plan.blocks};
-  for (const Tensor& w : out.w) passes.w.push_back(w.detach());
+  Passes passes = {out.outputs.detach().cpu(), {}, {}, {}, out.backend, out.plan.blocks};
+  for (const Tensor& gradient : vector_jacobian(results, inputs, weights))
+    passes.gradients.push_back(gradient.cpu());
+  for (const Tensor& w : out.w) passes.w.push_back(w.detach().cpu());
   for (const auto& [name, tensor] : model.parameters()) passes.names.push_back(name);
   passes.names.push_back("values of the series");
   return passes;
@@ -124,7 +129,8 @@ EngineErrors errors_of(const Passes& got, const Passes& expected) {
   errors.backend = got.backend;
   errors.blocks = got.blocks;
   // a comparison of the definition with itself would say nothing
-  const bool compared = expected.backend == "reference" && got.backend.rfind("cpu-", 0) == 0;
+  const bool fused = got.backend.rfind("cpu-", 0) == 0 || got.backend == "cuda";
+  const bool compared = expected.backend == "reference" && fused;
   errors.outputs = compared ? relative_error(got.outputs, expected.outputs, 0) : kInfinite;
   for (size_t l = 0; l < expected.w.size(); ++l)
     errors.weights = std::max(errors.weights, relative_error(got.w[l], expected.w[l], 0));
@@ -155,6 +161,8 @@ std::vector<EngineErrors> engine_errors(const ModelConfig& config, const CaseBat
   std::vector<EngineErrors> result;
   for (const at::ScalarType type : types)
     result.push_back(errors_of(run_passes(config, batch, Backend::Cpu, type), expected));
+  if (!find_device("auto").is_cpu())
+    result.push_back(errors_of(run_passes(config, batch, Backend::Cuda, at::kFloat), expected));
   return result;
 }
 
@@ -170,7 +178,8 @@ std::vector<SelftestResult> engine_results(const EngineCase& engine_case) {
       engine_errors(engine_case.config, engine_case.batch, {kTypes[0].type, kTypes[1].type});
   std::vector<SelftestResult> results;
   for (size_t i = 0; i < errors.size(); ++i) {
-    const Type& type = kTypes[i];
+    // a GPU comes behind the types of the CPU
+    const Type& type = kTypes[i < 2 ? i : 0];
     results.push_back({message(errors[i].backend, ": ", engine_case.name, ", ", type.name),
                        errors[i].largest(), type.tolerance,
                        message(type.name, " rounding over a few steps and sums; the largest error is in ",

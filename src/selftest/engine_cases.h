@@ -42,11 +42,12 @@ struct EngineErrors {
 };
 
 /// The engine in each of these types against the definition in float64, on parameters and data that float32
-/// can hold.
+/// can hold; and, where there is one, the GPU's in float32 behind them.
 std::vector<EngineErrors> engine_errors(const ModelConfig& config, const CaseBatch& batch,
                                         const std::vector<at::ScalarType>& types);
 
-/// One result for float32 and one for float64; the name says which backend ran.
+/// One result for float32, one for float64 and, where there is a GPU, one for its float32; the name says
+/// which backend ran.
 std::vector<SelftestResult> engine_results(const EngineCase& engine_case);
 
 }  // namespace fastweights

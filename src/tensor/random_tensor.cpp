@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "fastweights/error.h"
+#include "kernels/cuda/dropout.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 namespace {
@@ -23,10 +25,16 @@ Tensor uniform(at::IntArrayRef shape, double low, double high, Random& random, a
   return drawn(shape, type, [&] { return random.uniform(low, high); });
 }
 
-Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type) {
+Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type,
+                    const at::Device& device) {
   FW_CHECK(rate >= 0 && rate < 1, "[dropout_mask] rate must be in [0, 1), got ", rate);
   const double kept = 1 / (1 - rate);
-  return drawn(shape, type, [&] { return random.uniform() < rate ? 0 : kept; });
+  if (device.is_cpu()) return drawn(shape, type, [&] { return random.uniform() < rate ? 0 : kept; });
+  FW_CHECK(type == at::kFloat, "[dropout_mask] on ", device, " masks are float32, not ", type);
+  Tensor mask = at::empty(shape, at::TensorOptions(type).device(device));
+  kernels::cuda_dropout(mask.data_ptr<float>(), mask.numel(), rate, random.state(), cuda_stream(mask));
+  random.skip(static_cast<uint64_t>(mask.numel()));
+  return mask;
 }
 
 }  // namespace fastweights

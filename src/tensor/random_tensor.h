@@ -10,6 +10,7 @@ namespace fastweights {
 Tensor uniform(at::IntArrayRef shape, double low, double high, Random& random, at::ScalarType type);
 
 /// What dropout multiplies with: 0 with probability `rate`, otherwise 1 / (1 - rate), so that the mean stays.
-Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type);
+Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type,
+                    const at::Device& device = at::kCPU);
 
 }  // namespace fastweights

@@ -3,11 +3,25 @@
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 
+#include "fastweights/device.h"
+#include "fastweights/error.h"
+#include "tensor/device.h"
+
 namespace fastweights {
 
 int thread_count() { return at::get_num_threads(); }
 
 void set_thread_count(int threads) { at::set_num_threads(threads); }
+
+at::Device find_device(const std::string& name) {
+  FW_CHECK(name == "cpu" || name == "cuda" || name == "auto", "[device] there is no device '", name,
+           "'; there are cpu, cuda and auto");
+  if (name == "cpu") return at::kCPU;
+  const std::string refusal = device_refusal();
+  if (refusal.empty()) return at::Device(at::kCUDA, 0);
+  if (name == "auto") return at::kCPU;
+  throw std::runtime_error("[device] cuda cannot be used: " + refusal);
+}
 
 std::string libtorch_version() { return TORCH_VERSION; }
 

@@ -7,29 +7,81 @@
 
 namespace fastweights {
 
-Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
-                    const Preparation& preparation, const TaskConfig& task, const PredictOptions& options) {
-  const int64_t batch_size = options.batch_size;
-  FW_CHECK(batch_size > 0, "[predict] batch_size must be positive, got ", batch_size);
-  const RecordGradients off(false);
-  std::vector<Tensor> outputs, times, samples, classes, targets;
-  for (int64_t first = 0; first < data.samples(); first += batch_size) {
-    std::vector<int64_t> here(static_cast<size_t>(std::min(batch_size, data.samples() - first)));
+namespace {
+
+// batch after batch; `use` is called with each
+template <typename Use>
+void for_batches(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
+                 const PredictOptions& options, const Use& use) {
+  FW_CHECK(options.batch_size > 0, "[predict] batch_size must be positive, got ", options.batch_size);
+  for (int64_t first = 0; first < data.samples(); first += options.batch_size) {
+    std::vector<int64_t> here(static_cast<size_t>(std::min(options.batch_size, data.samples() - first)));
     std::iota(here.begin(), here.end(), first);
     // what imputation hides is the same whenever this set is looked at
-    const Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.wanted);
-    const ModelOutput out = model.forward(batch.input);
-    outputs.push_back(out.outputs);
-    times.push_back(out.times);
-    const Tensor counts = out.offsets.slice(0, 1) - out.offsets.slice(0, 0, -1);
-    samples.push_back(at::repeat_interleave(at::tensor(here, at::kLong), counts));
-    if (batch.classes.defined()) classes.push_back(batch.classes);
-    if (batch.targets.defined()) targets.push_back(batch.targets);
+    Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.wanted);
+    use(std::move(here), std::move(batch));
   }
-  const auto joined = [](const std::vector<Tensor>& parts) {
-    return parts.empty() ? Tensor() : at::cat(parts, 0);
-  };
-  return {joined(outputs), joined(times), joined(samples), joined(classes), joined(targets)};
+}
+
+// predictions of batches, one after another
+class Collected {
+ public:
+  void add(const ModelOutput& out, const Batch& batch, const std::vector<int64_t>& samples) {
+    outputs_.push_back(out.outputs.cpu());
+    times_.push_back(out.times);
+    const Tensor counts = out.offsets.slice(0, 1) - out.offsets.slice(0, 0, -1);
+    samples_.push_back(at::repeat_interleave(at::tensor(samples, at::kLong), counts));
+    if (batch.classes.defined()) classes_.push_back(batch.classes);
+    if (batch.targets.defined()) targets_.push_back(batch.targets);
+  }
+  Predictions all() const {
+    const auto joined = [](const std::vector<Tensor>& parts) {
+      return parts.empty() ? Tensor() : at::cat(parts, 0);
+    };
+    return {joined(outputs_), joined(times_), joined(samples_), joined(classes_), joined(targets_)};
+  }
+
+ private:
+  std::vector<Tensor> outputs_, times_, samples_, classes_, targets_;
+};
+
+}  // namespace
+
+Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
+                    const Preparation& preparation, const TaskConfig& task, const PredictOptions& options) {
+  const RecordGradients off(false);
+  Collected collected;
+  for_batches(data, preparation, task, options, [&](const std::vector<int64_t>& samples, const Batch& batch) {
+    collected.add(model.forward(batch.input), batch, samples);
+  });
+  return collected.all();
+}
+
+PreparedSet prepare_set(const FastWeightProgrammer& model, const PreparedData& data,
+                        const Preparation& preparation, const TaskConfig& task,
+                        const PredictOptions& options) {
+  const RecordGradients off(false);
+  PreparedSet set;
+  for_batches(data, preparation, task, options, [&](std::vector<int64_t> samples, Batch batch) {
+    set.samples.push_back(std::move(samples));
+    if (!model.device().is_cpu()) {
+      set.on_device.push_back(model.prepare(batch.input));
+      batch.input = {};
+    }
+    set.batches.push_back(std::move(batch));
+  });
+  return set;
+}
+
+Predictions predict(const FastWeightProgrammer& model, const PreparedSet& set) {
+  const RecordGradients off(false);
+  Collected collected;
+  for (size_t i = 0; i < set.batches.size(); ++i) {
+    const ModelOutput out =
+        set.on_device.empty() ? model.forward(set.batches[i].input) : model.forward(set.on_device[i]);
+    collected.add(out, set.batches[i], set.samples[i]);
+  }
+  return collected.all();
 }
 
 Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation) {

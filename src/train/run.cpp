@@ -210,12 +210,13 @@ RunConfig read_run_config(const std::string& folder) {
 }
 
 RunResult train_run(const std::string& path, const RunConfig& config, const DataSet& data, RunStart start,
-                    const RunEvents& events, const std::string& start_from) {
+                    const RunEvents& events, const std::string& start_from, const at::Device& device) {
   const Folder folder(path, events);
   const Prepared prepared = prepare_all(config, data);
   FW_CHECK(knows_anything(prepared.train, prepared.preparation, config.task), "[train] '", data.head.name,
            "' has nothing to learn from: no value that is to be predicted is known in the training part");
-  FastWeightProgrammer model(config.model, {.seed = static_cast<uint64_t>(config.training.seed)});
+  FastWeightProgrammer model(config.model,
+                             {.seed = static_cast<uint64_t>(config.training.seed), .device = device});
   const std::string taken = start_from.empty() ? "" : begin_with(model, start_from);
   Trainer trainer(model, {prepared.train, prepared.validation, prepared.preparation, config.task},
                   config.training);

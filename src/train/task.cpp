@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "fastweights/error.h"
 #include "tensor/autograd.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 namespace {
@@ -284,7 +285,39 @@ Batch make_batch(const PreparedData& data, const Preparation& preparation, const
   return batch;
 }
 
+Batch truth_of(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
+               const std::vector<int64_t>& samples) {
+  const Tensor which = whole_numbers(samples);
+  Batch batch;
+  if (task.kind == TaskKind::Classification && data.labels.defined()) {
+    batch.classes = data.labels.index_select(0, which);
+  } else if (task.kind == TaskKind::Regression) {
+    batch.targets = data.targets.index_select(0, which);
+  } else {
+    batch = make_batch(data, preparation, task, samples, /*seed=*/1);
+    batch.input = {};
+  }
+  return batch;
+}
+
+namespace {
+
+// on a GPU without looking at anything there: what is known stands on the CPU
+Tensor squares_on_device(const Tensor& outputs, const Tensor& targets) {
+  const Tensor known = targets.isnan().logical_not();  // [M, O]
+  const auto count = static_cast<double>(known.sum().item<int64_t>());
+  if (count == 0) return outputs.sum() * 0;
+  const at::Device device = outputs.device();
+  const Tensor wanted = on_device(at::nan_to_num(targets, 0.0), device),
+               weights = on_device(known.to(outputs.scalar_type()), device);
+  return ((outputs - wanted).square() * weights).sum() / count;
+}
+
+}  // namespace
+
 Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_weights) {
+  const at::Device device = outputs.device();
+  if (batch.targets.defined() && !device.is_cpu()) return squares_on_device(outputs, batch.targets);
   if (batch.targets.defined()) {
     const Tensor known = batch.targets.isnan().logical_not();  // [M, O]
     if (!known.any().item<bool>()) return outputs.sum() * 0;
@@ -293,15 +326,17 @@ Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_
   FW_CHECK(batch.classes.defined(), "[loss] nothing is known about these series");
   const Tensor known = batch.classes.ge(0).nonzero().squeeze(1);  // [M']
   if (known.size(0) == 0) return outputs.sum() * 0;
-  const Tensor classes = batch.classes.index_select(0, known), out = outputs.index_select(0, known);
-  if (out.size(1) > 1)
-    return at::cross_entropy_loss(out, classes,
-                                  class_weights.defined() ? class_weights.to(out.scalar_type()) : Tensor());
+  const bool all = known.size(0) == batch.classes.size(0);
+  const Tensor classes = on_device(batch.classes.index_select(0, known), device),
+               out = all && !device.is_cpu() ? outputs : outputs.index_select(0, on_device(known, device));
+  const Tensor each_class =
+      class_weights.defined() ? on_device(class_weights.to(out.scalar_type()), device) : Tensor();
+  if (out.size(1) > 1) return at::cross_entropy_loss(out, classes, each_class);
   const Tensor z = out.squeeze(1), y = classes.to(z.scalar_type());  // [M']
   // -log sigmoid(z) where y is 1, -log sigmoid(-z) where it is 0
   const Tensor each = at::softplus((1 - 2 * y) * z);
   if (!class_weights.defined()) return each.mean();
-  const Tensor weights = class_weights.to(z.scalar_type()).index_select(0, classes);
+  const Tensor weights = each_class.index_select(0, classes);
   return (each * weights).sum() / weights.sum();
 }
 

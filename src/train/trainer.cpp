@@ -11,6 +11,7 @@
 #include "fastweights/nearest.h"
 #include "fastweights/train.h"
 #include "tensor/autograd.h"
+#include "train/device_training.h"
 
 namespace fastweights {
 namespace {
@@ -168,6 +169,8 @@ Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& 
       best_value_(larger_is_better(config_.metric) ? -INFINITY : INFINITY) {
   check(config_);
   check_names(config_, data_);
+  if (!model_.device().is_cpu())
+    device_ = std::make_shared<DeviceTraining>(model_, data_, adam_options(config_, model_));
 }
 
 int64_t Trainer::steps_per_epoch() const {
@@ -206,24 +209,15 @@ TrainStep Trainer::step() {
                       .samples = static_cast<int64_t>(samples.size())};
   record.learning_rate = rate();
   const uint64_t seed = mixed(config_.seed, epoch_, step_in_epoch_);
-  const Batch batch = make_batch(data_.train, data_.preparation, data_.task, samples, seed);
-  const ModelOutput output = model_.forward(batch.input, {.mode = Mode::Train, .seed = seed});
-  Tensor loss = task_loss(output.outputs, batch, class_weights_);
-  record.loss = loss.item<double>();
-  if (config_.penalty > 0) loss = loss + norm_penalty(model_.parameter_tensors(), config_.penalty);
-  std::vector<Tensor> grads = gradients(loss, model_.parameter_tensors());
-  record.gradient_norm = norm_of(grads);
-  if (!std::isfinite(record.loss) || !std::isfinite(record.gradient_norm)) {
+  if (device_) {
+    take_device_step(record, samples, seed);
+  } else {
+    take_step(record, samples, seed);
+  }
+  if (!record.trouble.empty()) {
     record.batch = samples;
-    record.trouble = output.status ? not_finite(model_.parameters(), grads) : output.status.message();
-    if (record.trouble.empty()) record.trouble = message("the loss is ", record.loss);
     return record;
   }
-  if (config_.clip > 0 && record.gradient_norm > config_.clip) {
-    for (Tensor& grad : grads) grad = grad * (config_.clip / record.gradient_norm);
-  }
-  adam_.set_learning_rate(record.learning_rate);
-  adam_.step(grads);
   loss_sum_ += record.loss * static_cast<double>(record.samples);
   ++steps_;
   ++step_in_epoch_;
@@ -232,14 +226,55 @@ TrainStep Trainer::step() {
   return record;
 }
 
+void Trainer::take_device_step(TrainStep& record, const std::vector<int64_t>& samples, uint64_t seed) {
+  std::optional<DeviceTraining::Place> next;
+  if (step_in_epoch_ + 1 < record.steps)
+    next = {batches_[static_cast<size_t>(step_in_epoch_) + 1],
+            mixed(config_.seed, epoch_, step_in_epoch_ + 1)};
+  const DeviceStep step =
+      device_->step(model_, config_, class_weights_, {samples, seed}, next, record.learning_rate);
+  record.loss = step.loss;
+  record.gradient_norm = step.gradient_norm;
+  if (std::isfinite(step.loss) && std::isfinite(step.gradient_norm)) return;
+  record.trouble = not_finite(model_.parameters(), step.gradients);
+  if (record.trouble.empty()) record.trouble = message("the loss is ", record.loss);
+}
+
+void Trainer::take_step(TrainStep& record, const std::vector<int64_t>& samples, uint64_t seed) {
+  const Batch batch = make_batch(data_.train, data_.preparation, data_.task, samples, seed);
+  const ModelOutput output = model_.forward(batch.input, {.mode = Mode::Train, .seed = seed});
+  Tensor loss = task_loss(output.outputs, batch, class_weights_);
+  record.loss = loss.item<double>();
+  if (config_.penalty > 0) loss = loss + norm_penalty(model_.parameter_tensors(), config_.penalty);
+  std::vector<Tensor> grads = gradients(loss, model_.parameter_tensors());
+  record.gradient_norm = norm_of(grads);
+  if (!std::isfinite(record.loss) || !std::isfinite(record.gradient_norm)) {
+    record.trouble = output.status ? not_finite(model_.parameters(), grads) : output.status.message();
+    if (record.trouble.empty()) record.trouble = message("the loss is ", record.loss);
+    return;
+  }
+  if (config_.clip > 0 && record.gradient_norm > config_.clip) {
+    for (Tensor& grad : grads) grad = grad * (config_.clip / record.gradient_norm);
+  }
+  adam_.set_learning_rate(record.learning_rate);
+  adam_.step(grads);
+}
+
+double Trainer::last_rate() const {
+  return device_ ? device_->adam().learning_rate() : adam_.options().learning_rate;
+}
+
+AdamState Trainer::adam_state() const { return device_ ? device_->adam().state() : adam_.state(); }
+
 TrainEpoch Trainer::end_epoch() {
   const Clock::time_point start = Clock::now();
   TrainEpoch record = {.epoch = ++epoch_,
                        .loss = loss_sum_ / static_cast<double>(data_.train.samples()),
-                       .learning_rate = adam_.options().learning_rate};
+                       .learning_rate = last_rate()};
   bool finite = true;
   if (data_.validation.samples() > 0) {
-    const Predictions p = predict(model_, data_.validation, data_.preparation, data_.task);
+    const Predictions p = device_ ? device_->validate(model_)
+                                  : predict(model_, data_.validation, data_.preparation, data_.task);
     record.validation = evaluate(p, data_.task, data_.preparation);
     finite = p.outputs.isfinite().all().item<bool>();
   }
@@ -288,13 +323,13 @@ void Trainer::take_best() {
 
 NamedTensors Trainer::state() const {
   NamedTensors out;
-  const AdamState adam = adam_.state();
+  const AdamState adam = adam_state();
   for (size_t i = 0; i < model_.parameters().size(); ++i) {
     const auto& [name, tensor] = model_.parameters()[i];
-    out.tensors["parameter." + name] = tensor.detach().clone();
+    out.tensors["parameter." + name] = tensor.detach().cpu().clone();
     out.tensors["adam.first." + name] = adam.first[i];
     out.tensors["adam.second." + name] = adam.second[i];
-    if (!best_.empty()) out.tensors["best." + name] = best_[i].clone();
+    if (!best_.empty()) out.tensors["best." + name] = best_[i].cpu().clone();
   }
   out.tensors["adam.steps"] = at::tensor(adam.steps, at::kLong);
   // bits of numbers that may be infinite
@@ -326,7 +361,11 @@ void Trainer::set_state(const NamedTensors& state) {
   // all of it is there: from here on nothing is refused
   const RecordGradients off(false);
   for (size_t i = 0; i < all.size(); ++i) all[i].second.copy_(parameters[i]);
-  adam_.set_state(adam);
+  if (device_) {
+    device_->adam().set_state(adam);
+  } else {
+    adam_.set_state(adam);
+  }
   best_ = best;
   std::tie(epoch_, step_in_epoch_, steps_, best_epoch_, waited_) = std::tie(c[0], c[1], c[2], c[3], c[4]);
   std::tie(loss_sum_, seconds_, best_value_, plateau_factor_) = std::tie(n[0], n[1], n[2], n[3]);

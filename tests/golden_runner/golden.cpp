@@ -54,7 +54,7 @@ void GoldenFile::compare_value(const std::string& what, const Tensor& got, const
   if (expected.numel() == 0) return;
   // relative to the largest number of the tensor; a tensor of zeros is compared absolutely
   const double largest = expected.abs().max().item<double>();
-  const double error = (got.detach().to(expected.scalar_type()) - expected).abs().max().item<double>() /
+  const double error = (got.detach().cpu().to(expected.scalar_type()) - expected).abs().max().item<double>() /
                        (largest > 0 ? largest : 1);
   if (tolerance > 0 && error / tolerance > closest_.relation)
     closest_ = {what, error, tolerance, error / tolerance};

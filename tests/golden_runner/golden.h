@@ -19,6 +19,7 @@ struct Target {
   Backend backend = Backend::Reference;
   at::ScalarType type = at::kDouble;
   double rounding = 1e-10;  ///< allowed, relative to the largest number of a tensor
+  at::Device device = at::kCPU;
 };
 
 /// Reads tensors and metadata and remembers what was asked for: a file with anything left over was not

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "fastweights/device.h"
 #include "fastweights/environment.h"
 #include "golden.h"
 
@@ -41,6 +42,8 @@ std::vector<Target> targets_of(const std::string& group) {
   if (group.rfind("fwp_", 0) == 0) {
     targets.push_back({"cpu", Backend::Cpu, at::kDouble, 1e-10});
     targets.push_back({"cpu", Backend::Cpu, at::kFloat, 1e-4});
+    if (const at::Device device = find_device("auto"); !device.is_cpu())
+      targets.push_back({"cuda", Backend::Cuda, at::kFloat, 1e-4, device});
   }
   return targets;
 }
@@ -67,7 +70,7 @@ std::string run_check(Check check, const fs::path& path, const Target& target) {
 
 // one line per backend; whether all agreed
 bool report(Check check, const fs::path& path, const std::string& name, const std::vector<Target>& targets) {
-  const std::string unusable = "[model] backend cpu cannot be used: ";
+  const std::string unusable = " cannot be used: ";
   bool good = true;
   for (size_t i = 0; i < targets.size();) {
     const std::string backend = targets[i].name;
@@ -75,9 +78,10 @@ bool report(Check check, const fs::path& path, const std::string& name, const st
     for (; i < targets.size() && targets[i].name == backend; ++i) {
       if (failure.empty()) failure = run_check(check, path, targets[i]);
     }
-    if (failure.rfind(unusable, 0) == 0) {
+    const size_t reason = failure.find(unusable);
+    if (failure.rfind("[model] ", 0) == 0 && reason != std::string::npos) {
       std::printf("  %s does not do %s: %s\n", backend.c_str(), name.c_str(),
-                  failure.substr(unusable.size()).c_str());
+                  failure.substr(reason + unusable.size()).c_str());
       continue;
     }
     good = good && failure.empty();

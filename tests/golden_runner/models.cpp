@@ -81,7 +81,10 @@ void compare_coefficients(GoldenFile& file) {
 }
 
 PublishedModel spline_model(GoldenFile& file) {
-  PublishedModel result = {FastWeightProgrammer(spline_config(file), {.type = file.target().type}), {}, {}};
+  PublishedModel result = {
+      FastWeightProgrammer(spline_config(file), {.type = file.target().type, .device = file.target().device}),
+      {},
+      {}};
   result.names = published::load_parameters(result.model, file_parameters(file));
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
   result.input.series = shared_times(times, data);
@@ -93,7 +96,7 @@ PublishedModel spline_model(GoldenFile& file) {
 
 Tensor published_loss(GoldenFile& file, const Tensor& logits) {
   const std::string text = file.text("loss");
-  const Tensor labels = file.tensor("in.labels");
+  const Tensor labels = file.tensor("in.labels").to(logits.device());
   if (text.rfind("cross_entropy", 0) == 0 || text.rfind("cross entropy", 0) == 0) {
     return at::cross_entropy_loss(logits, labels);
   }

@@ -169,7 +169,7 @@ TEST(ScanBadInput, GradientsOfGradientsAreRefused) {
 
 TEST(ScanBadInput, CudaIsRefused) {
   EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.backend = Backend::Cuda; }),
-            "[scan] backend cuda cannot be used: this build has no kernel for it");
+            "[scan] backend cuda cannot be used: tensors are on cpu");
 }
 
 }  // namespace

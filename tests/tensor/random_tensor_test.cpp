@@ -29,6 +29,14 @@ TEST(RandomTensor, NumbersComeInTheOrderOfMemory) {
   EXPECT_EQ(random.next(), again.next());
 }
 
+TEST(RandomTensor, SkippedNumbersAreThoseNotDrawn) {
+  Random drawn(7), skipped(7);
+  for (int i = 0; i < 1000; ++i) drawn.uniform();
+  skipped.skip(1000);
+  EXPECT_EQ(drawn.state(), skipped.state());
+  EXPECT_EQ(drawn.next(), skipped.next());
+}
+
 TEST(RandomTensor, MaskKeepsTheMean) {
   Random random(3);
   for (const double rate : {0.1, 0.5, 0.9}) {

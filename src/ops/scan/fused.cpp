@@ -1,14 +1,13 @@
 #include "ops/scan/fused.h"
 
 #include <atomic>
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 
 #include "fastweights/error.h"
 #include "kernels/instruction_set.h"
 #include "ops/scan/kernel.h"
 #include "ops/scan/lanes.h"
+#include "ops/scan/plan.h"
 #include "tensor/autograd.h"
 #include "tensor/parallel.h"
 #include "tensor/runtime.h"
@@ -19,56 +18,13 @@ namespace {
 using kernels::ScanForm;
 using kernels::ScanPlan;
 
-// memory that kernels write before it is read; FASTWEIGHTS_POISON=1 fills it with NaN to show that they do
 Tensor buffer(at::IntArrayRef shape, at::ScalarType type) {
-  static const bool kPoison = std::getenv("FASTWEIGHTS_POISON") != nullptr;
-  const at::TensorOptions options = at::TensorOptions().dtype(type);
-  return kPoison ? at::full(shape, std::nan(""), options) : at::empty(shape, options);
+  return scan_buffer(shape, at::TensorOptions(type));
 }
 
 template <typename T>
 T* pointer(const Tensor& tensor) {
   return tensor.defined() ? tensor.data_ptr<T>() : nullptr;
-}
-
-bool is_oja(const Rule& rule) { return rule.name == "oja" || rule.name == "oja_softmax"; }
-
-kernels::ScanPhi phi_of(const Rule& rule) {
-  if (rule.name == "hebb") return kernels::ScanPhi::Value;
-  if (rule.name == "delta_post") return kernels::ScanPhi::Tanh;
-  return rule.name == "oja_softmax" ? kernels::ScanPhi::Softmax : kernels::ScanPhi::Difference;
-}
-
-ScanForm form_of(KeyForm form) { return form == KeyForm::Softmax ? ScanForm::Softmax : ScanForm::Raw; }
-ScanForm form_of(ValueForm form) { return form == ValueForm::Tanh ? ScanForm::Tanh : ScanForm::Raw; }
-ScanForm form_of(LearningRate rate) {
-  return rate == LearningRate::Sigmoid ? ScanForm::Sigmoid : ScanForm::Raw;
-}
-
-// what rule and method say; the parts are still to come
-ScanPlan plan_of(const ScanOptions& options, int64_t heads, int64_t width, at::ScalarType type) {
-  ScanPlan plan = {};
-  plan.phi = phi_of(options.rule);
-  plan.matrix = is_oja(options.rule) ? kernels::ScanMatrix::Transposed : kernels::ScanMatrix::Plain;
-  plan.width = width;
-  plan.heads = heads;
-  const bool along = (options.read == Read::Plain) != is_oja(options.rule);
-  plan.read = along ? kernels::ScanRead::Along : kernels::ScanRead::Across;
-  plan.stages = 1;
-  plan.b[0] = 1;
-  if (const Tableau* tableau = std::get_if<Tableau>(&options.method)) {
-    plan.stages = tableau->stages();
-    for (int i = 0; i < plan.stages; ++i) {
-      plan.b[i] = tableau->b[i];
-      for (int j = 0; j < i; ++j) plan.a[i][j] = tableau->a[i][j];
-    }
-  } else if (options.rule.name != "hebb") {
-    // Hebb's exact solution is an Euler step
-    plan.step = kernels::ScanStep::ExactFlow;
-  }
-  const auto bytes = static_cast<int64_t>(at::elementSize(type));
-  plan.stretch = scan_stretch(width, kernels::scan_lanes(bytes), bytes);
-  return plan;
 }
 
 // the tensors of a call; undefined ones are not there
@@ -256,7 +212,9 @@ template <typename Input>
 Call call_of(const Input& input, const ScanOptions& options) {
   Call call;
   call.type = input.w0.scalar_type();
-  call.plan = plan_of(options, input.w0.size(1), input.w0.size(2), call.type);
+  call.plan = scan_plan(options, input.w0.size(1), input.w0.size(2));
+  const auto bytes = static_cast<int64_t>(at::elementSize(call.type));
+  call.plan.stretch = scan_stretch(call.plan.width, kernels::scan_lanes(bytes), bytes);
   call.offsets = plain(input.offsets);
   call.places = plain(input.output_steps);
   call.output_offsets = plain(input.output_offsets);
@@ -269,17 +227,11 @@ std::string cpu_backend() { return std::string("cpu-") + kernels::name(kernels::
 
 FusedOutput fused_scan(const ScanInput& input, const ScanOptions& options, StageSlopes slopes) {
   Call call = call_of(input, options);
-  call.plan.source = kernels::ScanSource::Given;
-  call.plan.queries = input.q.defined() && options.reads != ScanReads::Slopes ? input.q.size(2) : 0;
+  set_given(call.plan, input, options);
   const bool oja = is_oja(options.rule);
-  const Tensor &p = oja ? input.v : input.k, &s = oja ? input.k : input.v;
-  call.plan.p = {p.size(1), 0, 0, ScanForm::Raw};
-  call.plan.s = {s.size(1), 0, 0, ScanForm::Raw};
-  call.plan.beta = {input.beta.size(1), 0, 0, ScanForm::Raw};
-  call.plan.z_rows = 1;
   Arrays arrays;
-  arrays.p = plain(p);
-  arrays.s = plain(s);
+  arrays.p = plain(oja ? input.v : input.k);
+  arrays.s = plain(oja ? input.k : input.v);
   arrays.beta = plain(input.beta);
   arrays.dt = plain(input.dt);
   arrays.start = plain(input.w0);

@@ -5,6 +5,7 @@
 #include "fastweights/error.h"
 #include "ops/scan/fused.h"
 #include "ops/scan/kernel.h"
+#include "ops/scan/on_device.h"
 #include "ops/scan/reference.h"
 #include "tensor/autograd.h"
 
@@ -113,6 +114,7 @@ std::string scan_refusal(const ScanInput& input, const ScanOptions& options) {
       return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",
                      kernels::kScanStages);
   }
+  if (input.w0.is_cuda()) return device_scan_refusal(input.w0);
   const at::ScalarType type = input.w0.scalar_type();
   if (type != at::kFloat && type != at::kDouble) return message("numbers are ", type);
   if (!input.w0.device().is_cpu()) return message("tensors are on ", input.w0.device());
@@ -121,17 +123,20 @@ std::string scan_refusal(const ScanInput& input, const ScanOptions& options) {
 
 namespace {
 
-enum class Path { Definition, Kernels };
+enum class Path { Definition, Cpu, Device };
 
 // who computes, or why the one that was asked for cannot; a refusal looks at w0 alone
 Path path_of(const ScanInput& input, const ScanOptions& options) {
-  FW_CHECK(options.backend != Backend::Cuda,
-           "[scan] backend cuda cannot be used: this build has no kernel for it");
   if (options.backend == Backend::Reference) return Path::Definition;
-  const std::string refusal = scan_refusal(input, options);
-  FW_CHECK(refusal.empty() || options.backend == Backend::Auto,
-           "[scan] backend cpu cannot be used: ", refusal);
-  return refusal.empty() ? Path::Kernels : Path::Definition;
+  const bool on_device = input.w0.is_cuda();
+  const char* asked = options.backend == Backend::Cuda ? "cuda" : "cpu";
+  const bool elsewhere = options.backend != Backend::Auto && on_device != (options.backend == Backend::Cuda);
+  const std::string refusal =
+      elsewhere ? message("tensors are on ", input.w0.device()) : scan_refusal(input, options);
+  FW_CHECK(refusal.empty() || options.backend == Backend::Auto, "[scan] backend ", asked,
+           " cannot be used: ", refusal);
+  if (!refusal.empty()) return Path::Definition;
+  return on_device ? Path::Device : Path::Cpu;
 }
 
 }  // namespace
@@ -143,10 +148,14 @@ ScanOutput scan(const ScanInput& given, const ScanOptions& options) {
     input.output_offsets = at::arange(input.offsets.size(0), at::kLong);
   }
   check_input(input, options);
-  if (path_of(input, options) == Path::Definition) return scan_reference(input, options);
+  const Path path = path_of(input, options);
+  if (path == Path::Definition) return scan_reference(input, options);
   const bool slopes = input.q.defined() && options.reads != ScanReads::Weights;
-  const FusedOutput out = fused_scan(input, options, slopes ? StageSlopes::Yes : StageSlopes::No);
-  ScanOutput result = {.w = out.w, .y = out.y, .dy = {}, .backend = cpu_backend()};
+  const StageSlopes wanted = slopes ? StageSlopes::Yes : StageSlopes::No;
+  const bool device = path == Path::Device;
+  const FusedOutput out = device ? device_scan(input, options, wanted) : fused_scan(input, options, wanted);
+  ScanOutput result = {
+      .w = out.w, .y = out.y, .dy = {}, .backend = device ? device_backend() : cpu_backend()};
   if (slopes) result.dy = slope_reads(input, options, out.g);
   return result;
 }

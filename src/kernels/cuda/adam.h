@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+/// One step of Adam for all parameters of a model at once, on a GPU.
+
+namespace fastweights::kernels {
+
+struct CudaAdam {
+  int64_t count;
+  float* parameters;
+  const float* gradients;
+  float *first, *second;  // means of the gradients and of their squares
+  const float* factors;   // of the learning rate, for each parameter; or null
+  const float* norm;      // one number, of the gradients: one that is not finite leaves everything as it is
+  double clip;            // largest norm; 0: any
+  double rate, beta1, beta2, epsilon, weight_decay;
+  double correction1, correction2;  // 1 - beta1^t, sqrt(1 - beta2^t)
+};
+
+/// Pointers are of the device, `stream` is a cudaStream_t; a launch that fails throws.
+void cuda_adam(const CudaAdam& step, void* stream);
+
+}  // namespace fastweights::kernels

@@ -1,0 +1,36 @@
+#include <stdexcept>
+
+#include "ops/scan/cuda/combine.h"
+#include "ops/scan/cuda/programme.h"
+#include "ops/scan/cuda/scan.h"
+
+/// Builds without CUDA: nobody gets here, since no tensor is on a GPU.
+
+namespace fastweights::kernels {
+namespace {
+
+[[noreturn]] void refuse() { throw std::runtime_error("this build has no CUDA"); }
+
+}  // namespace
+
+void cuda_scan_forward(const ScanPlan&, const ScanArrays<float>&, const CudaSamples&, const CudaKept&,
+                       void*) {
+  refuse();
+}
+void cuda_scan_backward(const ScanPlan&, const ScanArrays<float>&, const ScanArrays<float>&,
+                        const CudaSamples&, const CudaKept&, void*) {
+  refuse();
+}
+void cuda_programme(const CudaProgramme&, const CudaProgrammeOutput&, void*) { refuse(); }
+void cuda_programme_backward(const CudaProgramme&, const CudaProgrammeOutput&, const CudaProgrammeOutput&,
+                             float*, float*, void*) {
+  refuse();
+}
+void cuda_normalise(const CudaNormalise&, float*, float*, void*) { refuse(); }
+int64_t cuda_normalise_parts(const CudaNormalise&) { refuse(); }
+void cuda_normalise_backward(const CudaNormalise&, const float*, const float*, float*, float*, void*) {
+  refuse();
+}
+void cuda_combine(const CudaChunks&, const float*, const float*, const float*, float*, void*) { refuse(); }
+
+}  // namespace fastweights::kernels

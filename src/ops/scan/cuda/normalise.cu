@@ -1,0 +1,172 @@
+#include "ops/scan/cuda/programme.h"
+
+#include "kernels/cuda/check.cuh"
+
+namespace fastweights::kernels {
+namespace {
+
+// rows that a block does at a time, and its threads
+constexpr int kRows = 64, kThreads = 256;
+// a column of rows in shared memory: another bank for every channel
+constexpr int kColumn = kRows + 1;
+constexpr int64_t kMostBlocks = 1024;
+// rows of G that are multiplied at once, so that a number of x is fetched and widened once for all of them
+constexpr int kTogether = 8;
+
+int64_t blocks_of(const CudaNormalise& task) {
+  const int64_t tiles = (task.rows + kRows - 1) / kRows;
+  return tiles < kMostBlocks ? tiles : kMostBlocks;
+}
+
+size_t room_of(const CudaNormalise& task) {
+  const auto size = static_cast<size_t>(task.channels + 1);
+  return size * size * (sizeof(double) + sizeof(float)) + (size + 5) * kColumn * sizeof(float);
+}
+
+// x~ of a tile: [C + 1][kColumn], rows beyond the last one are zero
+__device__ void load_tile(const CudaNormalise& task, int64_t first, float* x) {
+  const int channels = static_cast<int>(task.channels);
+  const int count = static_cast<int>(min(static_cast<int64_t>(kRows), task.rows - first));
+  for (int i = static_cast<int>(threadIdx.x); i < kRows * channels; i += kThreads)
+    x[i % channels * kColumn + i / channels] = i / channels < count ? task.x[first * channels + i] : 0.0f;
+  if (threadIdx.x < kRows)
+    x[channels * kColumn + threadIdx.x] = static_cast<int>(threadIdx.x) < count ? 1.0f : 0.0f;
+}
+
+// rows i .. i + kTogether of G times x~, of one row of the tile
+__device__ void metric_rows(const double* gram, const float* x, int size, int row, int i, double* sums) {
+#pragma unroll
+  for (int k = 0; k < kTogether; ++k) sums[k] = 0;
+  for (int j = 0; j < size; ++j) {
+    const double here = x[j * kColumn + row];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) sums[k] += gram[j * size + min(i + k, size - 1)] * here;
+  }
+}
+
+// four threads for each row, which share the rows of G
+constexpr int kShares = kThreads / kRows;
+
+__global__ void normalise_kernel(CudaNormalise task, float* out, float* r) {
+  extern __shared__ double room[];
+  __shared__ double squares[kShares][kRows];
+  const int size = static_cast<int>(task.channels) + 1, row = static_cast<int>(threadIdx.x) % kRows,
+            share = static_cast<int>(threadIdx.x) / kRows;
+  double* gram = room;
+  float* x = reinterpret_cast<float*>(gram + size * size);
+  for (int i = static_cast<int>(threadIdx.x); i < size * size; i += kThreads) gram[i] = task.gram[i];
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < task.rows;
+       first += gridDim.x * kRows) {
+    __syncthreads();
+    load_tile(task, first, x);
+    __syncthreads();
+    double square = 0, sums[kTogether];
+    for (int i = share * kTogether; i < size; i += kShares * kTogether) {
+      metric_rows(gram, x, size, row, i, sums);
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+        if (i + k < size) square += x[(i + k) * kColumn + row] * sums[k];
+      }
+    }
+    squares[share][row] = square;
+    __syncthreads();
+    square = 0;
+#pragma unroll
+    for (int k = 0; k < kShares; ++k) square += squares[k][row];
+    const int64_t at = first + row;
+    if (at >= task.rows) continue;
+    const float scale = static_cast<float>(rsqrt(fmax(square, 0.0) + task.epsilon));
+    if (share == 0) r[at] = scale;
+    for (int i = share; i < size; i += kShares) out[at * task.out_row + i] = x[i * kColumn + row] * scale;
+  }
+}
+
+// gradients of x~^T G x~ of a tile's rows, and of x where it is wanted
+__device__ void rows_backward(const CudaNormalise& task, int64_t first, const double* gram, const float* x,
+                              const float* grad, const float* r, float* grad_x, float* grad_square) {
+  const int size = static_cast<int>(task.channels) + 1, row = static_cast<int>(threadIdx.x);
+  const int64_t at = first + row;
+  float here = 0;
+  if (at < task.rows) {
+    float grad_r = 0;
+    for (int i = 0; i < size; ++i) grad_r += x[i * kColumn + row] * grad[at * task.out_row + i];
+    // r = (x~^T G x~ + eps)^(-1/2)
+    here = -0.5f * r[at] * r[at] * r[at] * grad_r;
+    double sums[kTogether];
+    for (int i = 0; grad_x && i + 1 < size; i += kTogether) {
+      metric_rows(gram, x, size, row, i, sums);
+#pragma unroll
+      for (int k = 0; k < kTogether; ++k) {
+        if (i + k + 1 < size)
+          grad_x[at * task.channels + i + k] =
+              r[at] * grad[at * task.out_row + i + k] + 2.0f * here * static_cast<float>(sums[k]);
+      }
+    }
+  }
+  grad_square[row] = here;
+}
+
+__global__ void normalise_backward_kernel(CudaNormalise task, const float* grad, const float* r,
+                                          float* grad_x, float* grad_grams) {
+  extern __shared__ double room[];
+  const int size = static_cast<int>(task.channels) + 1;
+  double* gram = room;
+  float* sums = reinterpret_cast<float*>(gram + size * size);  // of the gradient of G, which is symmetric
+  float* x = sums + size * size;
+  float* grad_square = x + size * kColumn;
+  for (int i = static_cast<int>(threadIdx.x); i < size * size; i += kThreads) {
+    gram[i] = task.gram[i];
+    sums[i] = 0;
+  }
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < task.rows;
+       first += gridDim.x * kRows) {
+    __syncthreads();
+    load_tile(task, first, x);
+    __syncthreads();
+    if (threadIdx.x < kRows) rows_backward(task, first, gram, x, grad, r, grad_x, grad_square);
+    __syncthreads();
+    for (int entry = static_cast<int>(threadIdx.x); entry < size * size; entry += kThreads) {
+      const int i = entry / size, j = entry % size;
+      if (j > i) continue;
+      const float *left = x + i * kColumn, *right = x + j * kColumn;
+      float sum = 0;
+      for (int n = 0; n < kRows; ++n) sum += grad_square[n] * left[n] * right[n];
+      sums[entry] += sum;
+    }
+  }
+  __syncthreads();
+  for (int entry = static_cast<int>(threadIdx.x); entry < size * size; entry += kThreads) {
+    const int i = entry / size, j = entry % size;
+    grad_grams[static_cast<int64_t>(blockIdx.x) * size * size + entry] = sums[i >= j ? entry : j * size + i];
+  }
+}
+
+template <typename Kernel>
+void allow_room(Kernel kernel, size_t bytes) {
+  constexpr size_t kPlain = 44 * 1024;
+  if (bytes <= kPlain) return;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+}
+
+}  // namespace
+
+int64_t cuda_normalise_parts(const CudaNormalise& task) { return blocks_of(task); }
+
+void cuda_normalise(const CudaNormalise& task, float* out, float* r, void* stream) {
+  if (task.rows == 0) return;
+  allow_room(normalise_kernel, room_of(task));
+  normalise_kernel<<<static_cast<unsigned>(blocks_of(task)), kThreads, room_of(task),
+                     static_cast<cudaStream_t>(stream)>>>(task, out, r);
+  cuda::check_launch("features");
+}
+
+void cuda_normalise_backward(const CudaNormalise& task, const float* grad, const float* r, float* grad_x,
+                             float* grad_grams, void* stream) {
+  if (task.rows == 0) return;
+  allow_room(normalise_backward_kernel, room_of(task));
+  normalise_backward_kernel<<<static_cast<unsigned>(blocks_of(task)), kThreads, room_of(task),
+                              static_cast<cudaStream_t>(stream)>>>(task, grad, r, grad_x, grad_grams);
+  cuda::check_launch("features");
+}
+
+}  // namespace fastweights::kernels

@@ -1,0 +1,169 @@
+#include "ops/scan/cuda/programme.h"
+
+#include "kernels/cuda/check.cuh"
+
+namespace fastweights::kernels {
+namespace {
+
+constexpr int kThreads = 256;
+
+unsigned blocks_for(int64_t threads) {
+  constexpr int64_t kMost = 1 << 14;
+  return static_cast<unsigned>(min((threads + kThreads - 1) / kThreads, kMost));
+}
+
+template <int Lanes>
+__device__ float team_sum(float x) {
+#pragma unroll
+  for (int far = Lanes / 2; far > 0; far /= 2) x += __shfl_xor_sync(~0u, x, far);
+  return x;
+}
+
+template <int Lanes>
+__device__ float team_max(float x) {
+#pragma unroll
+  for (int far = Lanes / 2; far > 0; far /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, far));
+  return x;
+}
+
+// where the parts of one row and head begin
+struct Place {
+  int64_t key, value, rate;  // in numbers, or in values
+  int64_t made;              // in k and v
+};
+
+__device__ Place place_of(const CudaProgramme& task, int64_t item) {
+  const int64_t width = task.width, each = task.values ? width + 1 : 2 * width + 1, first = item * each;
+  return {first, task.values ? item * width : first + width, first + each - 1, item * width};
+}
+
+// factors of an item's values, or null; a division of long numbers, for those who need it
+__device__ const float* mask_of(const CudaProgramme& task, int64_t item) {
+  if (!task.mask) return nullptr;
+  const int64_t row = item / task.heads, head = item % task.heads;
+  return task.mask + (task.samples[row / task.times] * task.heads + head) * task.width;
+}
+
+// a team for each row and head, and a lane for each number of its vectors; wide ones have two for each
+template <int Lanes, int Each>
+__global__ void programme_kernel(CudaProgramme task, CudaProgrammeOutput out) {
+  const int64_t items = task.rows * task.heads, teams = static_cast<int64_t>(gridDim.x) * (kThreads / Lanes);
+  const int lane = static_cast<int>(threadIdx.x) % Lanes, width = static_cast<int>(task.width);
+  const float* values = task.values ? task.values : task.numbers;
+  int64_t item = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / Lanes;
+  // whole warps stay together, for the sums
+  for (; item - (threadIdx.x % 32) / Lanes < items; item += teams) {
+    const bool inside = item < items;
+    const Place place = place_of(task, inside ? item : 0);
+    const float* mask = inside ? mask_of(task, item) : nullptr;
+    float key[Each], largest = -INFINITY, sum = 0;
+#pragma unroll
+    for (int r = 0; r < Each; ++r) {
+      const int i = lane + 32 * r;
+      const bool own = inside && i < width;
+      key[r] = own ? task.numbers[place.key + i] : -INFINITY;
+      largest = fmaxf(largest, key[r]);
+      if (!own) continue;
+      const float value = values[place.value + i];
+      out.v[place.made + i] = (task.value == ScanForm::Tanh ? tanhf(value) : value) * (mask ? mask[i] : 1.0f);
+    }
+    if (inside && lane == 0) {
+      const float rate = task.numbers[place.rate];
+      out.beta[item] = task.rate == ScanForm::Sigmoid ? 1.0f / (1.0f + __expf(-rate)) : rate;
+    }
+    float scale = 1;
+    if (task.key == ScanForm::Softmax) {
+      largest = team_max<Lanes>(largest);
+#pragma unroll
+      for (int r = 0; r < Each; ++r) {
+        key[r] = lane + 32 * r < width ? __expf(key[r] - largest) : 0.0f;
+        sum += key[r];
+      }
+      scale = 1.0f / team_sum<Lanes>(sum);
+    }
+#pragma unroll
+    for (int r = 0; r < Each; ++r) {
+      if (inside && lane + 32 * r < width) out.k[place.made + lane + 32 * r] = key[r] * scale;
+    }
+  }
+}
+
+template <int Lanes, int Each>
+__global__ void programme_backward_kernel(CudaProgramme task, CudaProgrammeOutput made,
+                                          CudaProgrammeOutput grads, float* grad_numbers,
+                                          float* grad_values) {
+  const int64_t items = task.rows * task.heads, teams = static_cast<int64_t>(gridDim.x) * (kThreads / Lanes);
+  const int lane = static_cast<int>(threadIdx.x) % Lanes, width = static_cast<int>(task.width);
+  float* to_values = task.values ? grad_values : grad_numbers;
+  const bool soft = task.key == ScanForm::Softmax;
+  int64_t item = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / Lanes;
+  for (; item - (threadIdx.x % 32) / Lanes < items; item += teams) {
+    const bool inside = item < items;
+    const Place place = place_of(task, inside ? item : 0);
+    const float* mask = inside ? mask_of(task, item) : nullptr;
+    float key[Each] = {}, grad_key[Each] = {}, along = 0;
+#pragma unroll
+    for (int r = 0; r < Each; ++r) {
+      const int i = lane + 32 * r;
+      if (!inside || i >= width) continue;
+      grad_key[r] = grads.k[place.made + i];
+      if (soft) key[r] = made.k[place.made + i];
+      along += key[r] * grad_key[r];
+      const float factor = mask ? mask[i] : 1.0f;
+      float slope = factor;
+      if (task.value == ScanForm::Tanh && factor != 0) {
+        const float value = made.v[place.made + i] / factor;
+        slope *= 1.0f - value * value;
+      }
+      to_values[place.value + i] = grads.v[place.made + i] * slope;
+    }
+    if (inside && lane == 0) {
+      const float beta = made.beta[item];
+      grad_numbers[place.rate] =
+          grads.beta[item] * (task.rate == ScanForm::Sigmoid ? beta * (1.0f - beta) : 1.0f);
+    }
+    if (soft) along = team_sum<Lanes>(along);
+#pragma unroll
+    for (int r = 0; r < Each; ++r) {
+      const int i = lane + 32 * r;
+      if (inside && i < width)
+        grad_numbers[place.key + i] = soft ? key[r] * (grad_key[r] - along) : grad_key[r];
+    }
+  }
+}
+
+// calls with the lanes that a width needs
+template <typename Launch>
+void with_lanes(int64_t width, const Launch& launch) {
+  if (width <= 4) return launch.template operator()<4, 1>();
+  if (width <= 8) return launch.template operator()<8, 1>();
+  if (width <= 16) return launch.template operator()<16, 1>();
+  if (width <= 32) return launch.template operator()<32, 1>();
+  launch.template operator()<32, 2>();
+}
+
+}  // namespace
+
+void cuda_programme(const CudaProgramme& task, const CudaProgrammeOutput& out, void* stream) {
+  if (task.rows == 0) return;
+  with_lanes(task.width, [&]<int Lanes, int Each>() {
+    programme_kernel<Lanes, Each>
+        <<<blocks_for(task.rows * task.heads * Lanes), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(task,
+                                                                                                         out);
+  });
+  cuda::check_launch("programme");
+}
+
+void cuda_programme_backward(const CudaProgramme& task, const CudaProgrammeOutput& made,
+                             const CudaProgrammeOutput& grads, float* grad_numbers, float* grad_values,
+                             void* stream) {
+  if (task.rows == 0) return;
+  with_lanes(task.width, [&]<int Lanes, int Each>() {
+    programme_backward_kernel<Lanes, Each>
+        <<<blocks_for(task.rows * task.heads * Lanes), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
+            task, made, grads, grad_numbers, grad_values);
+  });
+  cuda::check_launch("programme");
+}
+
+}  // namespace fastweights::kernels

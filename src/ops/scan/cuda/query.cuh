@@ -1,0 +1,174 @@
+#pragma once
+
+#include "ops/scan/cuda/team.cuh"
+
+/// Queries of stages: README.md, section 4. They are rare beside steps, and written for few registers.
+
+namespace fastweights::kernels::cuda {
+
+// where the rows of a team put what is summed over them
+template <int Width, bool Extras>
+struct QueryRoom {
+  float parts[Extras ? Width : 1][33];
+  float l[Extras ? Width : 1][Team<Width>::kTeams], r[Extras ? Width : 1][Team<Width>::kTeams];
+};
+
+// sum over the rows of a team for column j = place (and place + 32): every lane gets that of its own columns
+template <int Width>
+__device__ void sum_rows(const Task& task, const Lane<Width>& lane, const float (&parts)[Width][33],
+                         float* sums) {
+  using T = Team<Width>;
+  __syncwarp();
+#pragma unroll
+  for (int c = 0; c < T::kRows; ++c) {
+    sums[c] = 0;
+    if (lane.row(c) >= task.width) continue;
+    for (int i = 0; i < T::kLanes; ++i) sums[c] += parts[lane.row(c)][lane.team * T::kLanes + i];
+  }
+  __syncwarp();
+}
+
+// a vector of each team into shared memory
+template <int Width>
+__device__ void share_vector(const Task& task, const Lane<Width>& lane, const float* from, int64_t at,
+                             float (&to)[Width][Team<Width>::kTeams]) {
+  __syncwarp();
+#pragma unroll
+  for (int r = 0; r < Team<Width>::kRows; ++r) {
+    if (lane.row(r) < Width)
+      to[lane.row(r)][lane.team] = lane.owns(task, r) && from ? from[at + lane.row(r)] : 0.0f;
+  }
+  __syncwarp();
+}
+
+__device__ inline int64_t query_place(const Task& task, int64_t row, int stage, int query, int head) {
+  return (((row * task.stages + stage) * task.queries + query) * task.heads + head) * task.width;
+}
+
+template <int Width>
+__device__ float dot_shared(const Lane<Width>& lane, const float* x,
+                            const float (&y)[Width][Team<Width>::kTeams]) {
+  float sum = 0;
+#pragma unroll
+  for (int j = 0; j < Width; ++j) sum += x[j] * y[j][lane.team];
+  return sum;
+}
+
+// y = M_i q or M_i^T q with M_i = M + dt sum_j a_ij g_j p_j^T
+template <typename K, int Steps, int Width = K::kWidth>
+__device__ void read_queries(const Task& task, const Lane<Width>& lane, const Chunk<K, Steps>& chunk, int t,
+                             int64_t row, const float (&m)[Team<Width>::kRows][Width],
+                             const float (&phi)[kScanStages][Team<Width>::kRows], QueryRoom<Width, true>& room) {
+  constexpr int kRows = Team<Width>::kRows;
+  const Factors& f = chunk.factors[t][lane.team];
+  for (int i = 0; i < task.stages; ++i) {
+    for (int query = 0; query < task.queries; ++query) {
+      const int64_t at = query_place(task, row, i, query, lane.head);
+      share_vector<Width>(task, lane, task.arrays.q, at, room.r);
+      float y[kRows];
+      if (task.read == ScanRead::Along) {
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) y[r] = dot_shared<Width>(lane, m[r], room.r);
+      } else {
+#pragma unroll
+        for (int j = 0; j < Width; ++j) {
+          float part = 0;
+#pragma unroll
+          for (int r = 0; r < kRows; ++r)
+            part += lane.row(r) < Width ? m[r][j] * room.r[lane.row(r)][lane.team] : 0.0f;
+          room.parts[j][lane.index] = part;
+        }
+        sum_rows<Width>(task, lane, room.parts, y);
+      }
+#pragma unroll
+      for (int j = 0; j < kScanStages - 1; ++j) {
+        if (j >= i) break;
+        const float* p = chunk.p[t][j][lane.team];
+        const float weight = f.dt * task.a[pair_of(i, j)];
+        float g_q = 0;
+#pragma unroll
+        for (int r = 0; r < kRows; ++r)
+          g_q += lane.row(r) < Width ? f.beta[j] * phi[j][r] * room.r[lane.row(r)][lane.team] : 0.0f;
+        g_q = team_sum<Width>(g_q);
+        const float p_q = dot_shared<Width>(lane, p, room.r);
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+          if (lane.row(r) >= Width) continue;
+          y[r] += weight * (task.read == ScanRead::Along ? p_q * f.beta[j] * phi[j][r] : g_q * p[lane.row(r)]);
+        }
+      }
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        if (lane.owns(task, r)) task.arrays.y[at + lane.row(r)] = y[r];
+      }
+    }
+  }
+}
+
+// y is linear in q: l^T M_i r with l = dy, r = q along, and l = q, r = dy across. Adds to lambda, to the
+// gradients of g and of dt, and to the rows' parts of those of p.
+template <typename K, int Steps, int Width = K::kWidth>
+__device__ void queries_backward(const Task& task, const Lane<Width>& lane, const Chunk<K, Steps>& chunk, int t,
+                                 int64_t row, int i,
+                                 const float (&m)[Team<Width>::kRows][Width],
+                                 const float (&phi)[kScanStages][Team<Width>::kRows],
+                                 float (&lambda)[Team<Width>::kRows][Width],
+                                 float (&grad_g)[kScanStages][Team<Width>::kRows], float& grad_dt,
+                                 float (&parts_p)[kScanStages][Width][33], QueryRoom<Width, true>& room) {
+  constexpr int kRows = Team<Width>::kRows;
+  if (!task.grads.y) return;
+  const Factors& f = chunk.factors[t][lane.team];
+  const bool along = task.read == ScanRead::Along;
+  for (int query = 0; query < task.queries; ++query) {
+    const int64_t at = query_place(task, row, i, query, lane.head);
+    share_vector<Width>(task, lane, along ? task.grads.y : task.arrays.q, at, room.l);
+    share_vector<Width>(task, lane, along ? task.arrays.q : task.grads.y, at, room.r);
+    float l[kRows], grad_q[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) l[r] = lane.row(r) < Width ? room.l[lane.row(r)][lane.team] : 0.0f;
+    // M^T l or M r
+    if (along) {
+#pragma unroll
+      for (int j = 0; j < Width; ++j) {
+        float part = 0;
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) part += m[r][j] * l[r];
+        room.parts[j][lane.index] = part;
+      }
+      sum_rows<Width>(task, lane, room.parts, grad_q);
+    } else {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) grad_q[r] = dot_shared<Width>(lane, m[r], room.r);
+    }
+#pragma unroll
+    for (int j = 0; j < Width; ++j) {
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) lambda[r][j] += l[r] * room.r[j][lane.team];
+    }
+#pragma unroll
+    for (int e = 0; e < kScanStages - 1; ++e) {
+      if (e >= i) break;
+      const float* p = chunk.p[t][e][lane.team];
+      const float weight = f.dt * task.a[pair_of(i, e)];
+      float own_left = 0;
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) own_left += f.beta[e] * phi[e][r] * l[r];
+      const float left = team_sum<Width>(own_left), right = dot_shared<Width>(lane, p, room.r);
+      grad_dt += task.a[pair_of(i, e)] * own_left * right;
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        grad_g[e][r] += weight * right * l[r];
+        if (lane.row(r) < Width)
+          grad_q[r] += weight * (along ? left * p[lane.row(r)] : right * f.beta[e] * phi[e][r]);
+      }
+#pragma unroll
+      for (int j = 0; j < Width; ++j) parts_p[e][j][lane.index] += weight * own_left * room.r[j][lane.team];
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (task.grads.q && lane.owns(task, r)) task.grads.q[at + lane.row(r)] = grad_q[r];
+    }
+  }
+}
+
+}  // namespace fastweights::kernels::cuda

@@ -1,0 +1,78 @@
+#include <stdexcept>
+#include <string>
+
+#include "ops/scan/cuda/launch.cuh"
+
+namespace fastweights::kernels {
+namespace {
+
+using cuda::Pass;
+using cuda::Task;
+
+Task task_of(const ScanPlan& plan, const ScanArrays<float>& arrays, const CudaSamples& samples,
+             const CudaKept& kept) {
+  Task task = {};
+  task.width = static_cast<int>(plan.width);
+  task.heads = static_cast<int>(plan.heads);
+  task.stages = static_cast<int>(plan.stages);
+  for (int i = 0; i < task.stages; ++i) {
+    task.b[i] = static_cast<float>(plan.b[i]);
+    for (int j = 0; j < i; ++j) task.a[cuda::pair_of(i, j)] = static_cast<float>(plan.a[i][j]);
+  }
+  task.phi = plan.phi;
+  task.step = plan.step;
+  task.matrix = plan.matrix;
+  task.read = plan.read;
+  task.p_rows = static_cast<int>(plan.p.rows);
+  task.s_rows = static_cast<int>(plan.s.rows);
+  task.beta_rows = static_cast<int>(plan.beta.rows);
+  task.queries = static_cast<int>(plan.queries);
+  task.arrays = arrays;
+  task.samples = samples;
+  task.kept = kept;
+  return task;
+}
+
+void run(const Task& task, Pass pass, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  const bool extras =
+      task.queries > 0 || task.step == ScanStep::ExactFlow || task.arrays.g || task.grads.g || task.grads.dt;
+  if (extras) {
+    cuda::launch_extras(task, pass, on);
+  } else if (task.width <= 4) {
+    cuda::launch_4(task, pass, on);
+  } else if (task.width == 5) {
+    cuda::launch_5(task, pass, on);
+  } else if (task.width <= 8) {
+    cuda::launch_8(task, pass, on);
+  } else if (task.width <= 10) {
+    cuda::launch_10(task, pass, on);
+  } else if (task.width <= 16) {
+    cuda::launch_16(task, pass, on);
+  } else if (task.width <= 20) {
+    cuda::launch_20(task, pass, on);
+  } else if (task.width <= 32) {
+    cuda::launch_32(task, pass, on);
+  } else {
+    cuda::launch_64(task, pass, on);
+  }
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string("[scan] the GPU refused a kernel: ") + cudaGetErrorString(status));
+}
+
+}  // namespace
+
+void cuda_scan_forward(const ScanPlan& plan, const ScanArrays<float>& arrays, const CudaSamples& samples,
+                       const CudaKept& kept, void* stream) {
+  run(task_of(plan, arrays, samples, kept), Pass::Forward, stream);
+}
+
+void cuda_scan_backward(const ScanPlan& plan, const ScanArrays<float>& arrays, const ScanArrays<float>& grads,
+                        const CudaSamples& samples, const CudaKept& kept, void* stream) {
+  Task task = task_of(plan, arrays, samples, kept);
+  task.grads = grads;
+  run(task, Pass::Backward, stream);
+}
+
+}  // namespace fastweights::kernels

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "ops/scan/kernel.h"
+
+/// The recurrence on a GPU: every pointer is one of the device, and `stream` is a cudaStream_t. Calls return
+/// when the work is queued; a launch that fails throws std::runtime_error. README.md, section 7.
+
+namespace fastweights::kernels {
+
+/// Steps between two matrices that are kept for a backward pass.
+inline constexpr int64_t kCudaStretch = 64;
+
+/// Whose rows are whose.
+struct CudaSamples {
+  const int64_t* offsets;         // [B + 1]: rows
+  const int64_t* places;          // [M]: numbers of steps after which M is wanted, rising for each sample
+  const int64_t* output_offsets;  // [B + 1]
+  int64_t samples;
+};
+
+/// What a forward pass leaves for the backward pass; both null where none follows.
+struct CudaKept {
+  float* phi;  // [R, S, H, D]
+  float* m;    // [cuda_kept_rows, H, D, D]: M behind every kCudaStretch steps and behind the last one
+};
+
+/// Rows of `m` for so many steps of all samples together.
+constexpr int64_t cuda_kept_rows(int64_t steps, int64_t samples) { return steps / kCudaStretch + samples; }
+
+/// p, s and beta are given (ScanSource::Given); arrays of features are not looked at.
+void cuda_scan_forward(const ScanPlan& plan, const ScanArrays<float>& arrays, const CudaSamples& samples,
+                       const CudaKept& kept, void* stream);
+
+/// As scan_backward, but for the gradient of dt, which is [R, H]: one for each head.
+void cuda_scan_backward(const ScanPlan& plan, const ScanArrays<float>& arrays, const ScanArrays<float>& grads,
+                        const CudaSamples& samples, const CudaKept& kept, void* stream);
+
+}  // namespace fastweights::kernels

@@ -1,0 +1,250 @@
+#pragma once
+
+#include <cuda_pipeline.h>
+#include <cuda_runtime.h>
+
+#include "ops/scan/cuda/scan.h"
+
+/// How a warp shares the recurrences of some heads of one sample, and what it fetches ahead of its steps.
+///
+/// A head is done by a team of lanes, and a lane owns one row of M (two of heads wider than 32). Steps come in
+/// chunks: while one warp works on a chunk, another one fetches the next, and on the way back a third one sums up
+/// what the rows of the last one left. `Width` is the width of a
+/// head or a little more; columns and rows beyond are zero.
+
+namespace fastweights::kernels::cuda {
+
+inline constexpr int kPairs = 6;  // (i, j) with j < i < 4: i (i - 1) / 2 + j
+__host__ __device__ constexpr int pair_of(int i, int j) { return i * (i - 1) / 2 + j; }
+
+/// What kernels are told. Pointers as in ScanArrays, CudaSamples and CudaKept.
+struct Task {
+  int width, heads, stages;
+  float a[kPairs], b[kScanStages];
+  ScanPhi phi;
+  ScanStep step;
+  ScanMatrix matrix;
+  ScanRead read;
+  int p_rows, s_rows, beta_rows, queries;
+  ScanArrays<float> arrays, grads;
+  CudaSamples samples;
+  CudaKept kept;
+};
+
+/// What is known of a call when its kernel is compiled. Stages 0, Phi -1: only the task knows. Extras: queries,
+/// slopes, gradients of dt and the exact flow, which other kernels do not look for.
+template <int Width_, bool Shared_, int Phi_, int Stages_, bool Extras_>
+struct Kind {
+  static constexpr int kWidth = Width_;
+  static constexpr bool kShared = Shared_, kExtras = Extras_;
+  static constexpr int kPRows = Shared_ ? 1 : kScanStages;  // of p in shared memory
+
+  __device__ static int stages(const Task& task) { return Stages_ > 0 ? Stages_ : task.stages; }
+  __device__ static ScanPhi phi(const Task& task) { return Phi_ < 0 ? task.phi : static_cast<ScanPhi>(Phi_); }
+  __device__ static bool flows(const Task& task) { return kExtras && task.step == ScanStep::ExactFlow; }
+};
+
+template <int Width>
+struct Team {
+  static constexpr int kLanes = Width > 16 ? 32 : Width > 8 ? 16 : Width > 4 ? 8 : 4;
+  static constexpr int kRows = (Width + 31) / 32;  // of M per lane
+  static constexpr int kTeams = 32 / kLanes;
+  static constexpr int kRoom = (Width + 3) / 4 * 4;  // of a vector in shared memory
+};
+
+// e^2x is 2 to the power of this times x
+inline constexpr float kTwoLog2E = 2.88539008f;
+
+/// Numbers that a step needs beside p, s and M: README.md, section 2. The write takes `write[i]` of phi_i, and
+/// the read of stage i takes `read[i, j]` of phi_j: dt a_ij G_ij beta_j, for a tanh times kTwoLog2E; in a
+/// backward pass a_ij G_ij alone.
+struct alignas(16) Factors {
+  float read[kPairs], write[kScanStages];
+  float beta[kScanStages];  // as the step takes them: with the exact flow beta h(x)
+  float dt, square;         // square: p . p of a shared p
+};
+
+/// One chunk of steps in shared memory.
+template <typename K, int Steps>
+struct Chunk {
+  using T = Team<K::kWidth>;
+  alignas(16) float p[Steps][K::kPRows][T::kTeams][T::kRoom];
+  Factors factors[Steps][T::kTeams];
+  float own[Steps][kScanStages][T::kRows][32];  // s or phi of each lane's rows
+  float beta[Steps][kScanStages][T::kTeams];
+  float dt[Steps];
+};
+
+/// Who a lane is.
+template <int Width>
+struct Lane {
+  int index, team, place;  // in the warp; the team and the place in it
+  int64_t sample, first, steps;
+  int head0, head;
+  bool active;  // whether there is such a head
+
+  __device__ Lane(const Task& task, int heads_groups) {
+    using T = Team<Width>;
+    index = static_cast<int>(threadIdx.x % 32);
+    // kept in a register: asking for it again takes longer than anything else in a step
+    asm volatile("" : "+r"(index));
+    team = index / T::kLanes;
+    place = index % T::kLanes;
+    sample = blockIdx.x / heads_groups;
+    head0 = static_cast<int>(blockIdx.x % heads_groups) * T::kTeams;
+    head = head0 + team;
+    active = head < task.heads;
+    first = task.samples.offsets[sample];
+    steps = task.samples.offsets[sample + 1] - first;
+  }
+  __device__ int row(int r) const { return place + 32 * r; }
+  __device__ bool owns(const Task& task, int r) const { return active && row(r) < task.width; }
+};
+
+// all of a chunk is zero before anything is fetched: what lies beyond heads and widths stays so
+template <typename C>
+__device__ void clear(C& chunk) {
+  float* numbers = reinterpret_cast<float*>(&chunk);
+  const int count = static_cast<int>(sizeof(C) / sizeof(float)), threads = static_cast<int>(blockDim.x);
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) numbers[i] = 0;
+}
+
+__device__ inline void fetch(float* to, const float* from) {
+  __pipeline_memcpy_async(to, from, sizeof(float));
+}
+
+// p, beta and dt of `count` steps from row `begin` on, and of each lane's own rows s, or phi (own_rows: how
+// many of them there are for each step)
+template <typename K, int Steps>
+__device__ void fetch_chunk(const Task& task, const Lane<K::kWidth>& lane, int64_t begin, int count,
+                            const float* own, int own_rows, Chunk<K, Steps>& to) {
+  using T = Team<K::kWidth>;
+  const int heads = task.heads, width = task.width;
+  const int here = min(T::kTeams, heads - lane.head0) * width;
+#pragma unroll
+  for (int r = 0; r < T::kRows; ++r) {
+    const int element = lane.index + 32 * r, head = element / width, j = element % width;
+    if (element < here) {
+      for (int t = 0; t < count; ++t) {
+        const int64_t row = (begin + t) * task.p_rows;
+        for (int c = 0; c < (K::kShared ? 1 : K::stages(task)); ++c) {
+          const int64_t from = row + (task.p_rows == 1 ? 0 : c);
+          fetch(&to.p[t][c][head][j], task.arrays.p + (from * heads + lane.head0) * width + element);
+        }
+      }
+    }
+    if (lane.owns(task, r)) {
+      for (int t = 0; t < count; ++t) {
+        for (int c = 0; c < own_rows; ++c) {
+          const int64_t from = ((begin + t) * own_rows + c) * heads + lane.head;
+          fetch(&to.own[t][c][r][lane.index], own + from * width + lane.row(r));
+        }
+      }
+    }
+  }
+  for (int i = lane.index; i < count * task.beta_rows * T::kTeams; i += 32) {
+    const int head = i % T::kTeams, row = i / T::kTeams;
+    if (lane.head0 + head < heads)
+      fetch(&to.beta[row / task.beta_rows][row % task.beta_rows][head],
+            task.arrays.beta + (begin * task.beta_rows + row) * heads + lane.head0 + head);
+  }
+  if (lane.index < count) fetch(&to.dt[lane.index], task.arrays.dt + begin + lane.index);
+  static_assert(Steps <= 32);
+}
+
+// wide heads fill the registers: what is read for later columns must not come too early
+template <int Width>
+__device__ void take_turns(int j) {
+  if (Width > 20 && j % 8 == 7) asm volatile("" ::: "memory");
+}
+
+template <int Width>
+__device__ float dot(const float* x, const float* y) {
+  float sums[4] = {};
+#pragma unroll
+  for (int j = 0; j < Width; ++j) {
+    sums[j % 4] += x[j] * y[j];
+    take_turns<Width>(j);
+  }
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+// (1 - e^-x) / x and its derivative
+struct Flow {
+  float value, slope;
+};
+__device__ inline Flow flow_of(float x) {
+  if (fabsf(x) < 0.5f) {
+    // sum over k of (-x)^k / (k + 1)!, and its derivative
+    float value = 0, slope = 0;
+    constexpr float kTerms[] = {1.0f,        -1.0f / 2,    1.0f / 6,      -1.0f / 24,    1.0f / 120,
+                                -1.0f / 720, 1.0f / 5040, -1.0f / 40320, 1.0f / 362880, -1.0f / 3628800};
+#pragma unroll
+    for (int k = 9; k >= 0; --k) {
+      slope = slope * x + value;
+      value = value * x + kTerms[k];
+    }
+    return {value, slope};
+  }
+  const float minus = expm1f(-x);
+  return {-minus / x, (minus / x + minus + 1) / x};
+}
+
+enum class Pass { Forward, Backward };
+
+// factors of all steps of a chunk, a team's step for each lane
+template <Pass Direction, typename K, int Steps>
+__device__ void make_factors(const Task& task, int lane, int count, Chunk<K, Steps>& chunk) {
+  constexpr int Width = K::kWidth;
+  using T = Team<Width>;
+  for (int index = lane; index < count * T::kTeams; index += 32) {
+    const int t = index / T::kTeams, team = index % T::kTeams;
+    Factors& f = chunk.factors[t][team];
+    const float dt = chunk.dt[t], scale = K::phi(task) == ScanPhi::Tanh ? kTwoLog2E : 1.0f;
+    f.dt = dt;
+    f.square = dot<Width>(chunk.p[t][0][team], chunk.p[t][0][team]);
+    float beta[kScanStages];
+#pragma unroll
+    for (int i = 0; i < kScanStages; ++i) beta[i] = chunk.beta[t][task.beta_rows == 1 ? 0 : i][team];
+    if (K::flows(task)) beta[0] *= flow_of(beta[0] * dt * f.square).value;
+#pragma unroll
+    for (int i = 0; i < kScanStages; ++i) {
+      f.beta[i] = beta[i];
+      f.write[i] = dt * task.b[i] * beta[i];
+#pragma unroll
+      for (int j = 0; j < i; ++j) {
+        const float gram =
+            K::kShared ? f.square : (i < K::stages(task) ? dot<Width>(chunk.p[t][i][team], chunk.p[t][j][team]) : 0.0f);
+        f.read[pair_of(i, j)] = task.a[pair_of(i, j)] * gram * (Direction == Pass::Forward ? scale * dt * beta[j] : 1.0f);
+      }
+    }
+  }
+}
+
+// sums over the lanes of a team; every lane gets it
+template <int Width>
+__device__ float team_sum(float x) {
+#pragma unroll
+  for (int far = Team<Width>::kLanes / 2; far > 0; far /= 2) x += __shfl_xor_sync(~0u, x, far);
+  return x;
+}
+
+template <int Width>
+__device__ float team_max(float x) {
+#pragma unroll
+  for (int far = Team<Width>::kLanes / 2; far > 0; far /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, far));
+  return x;
+}
+
+// where M[i, j] stands in memory: M is W, or its transpose
+__device__ inline int64_t place_of(const Task& task, int64_t matrix, int i, int j) {
+  const int width = task.width;
+  return matrix * width * width + (task.matrix == ScanMatrix::Plain ? i * width + j : j * width + i);
+}
+
+// row of kept matrices behind step n of a sample
+__device__ inline int64_t kept_row(int64_t first, int64_t sample, int64_t n) {
+  return first / kCudaStretch + sample + n / kCudaStretch;
+}
+
+}  // namespace fastweights::kernels::cuda

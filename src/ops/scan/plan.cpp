@@ -1,0 +1,67 @@
+#include "ops/scan/plan.h"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace fastweights {
+
+using kernels::ScanForm;
+using kernels::ScanPlan;
+
+namespace {
+
+kernels::ScanPhi phi_of(const Rule& rule) {
+  if (rule.name == "hebb") return kernels::ScanPhi::Value;
+  if (rule.name == "delta_post") return kernels::ScanPhi::Tanh;
+  return rule.name == "oja_softmax" ? kernels::ScanPhi::Softmax : kernels::ScanPhi::Difference;
+}
+
+}  // namespace
+
+bool is_oja(const Rule& rule) { return rule.name == "oja" || rule.name == "oja_softmax"; }
+
+ScanForm form_of(KeyForm form) { return form == KeyForm::Softmax ? ScanForm::Softmax : ScanForm::Raw; }
+ScanForm form_of(ValueForm form) { return form == ValueForm::Tanh ? ScanForm::Tanh : ScanForm::Raw; }
+ScanForm form_of(LearningRate rate) {
+  return rate == LearningRate::Sigmoid ? ScanForm::Sigmoid : ScanForm::Raw;
+}
+
+ScanPlan scan_plan(const ScanOptions& options, int64_t heads, int64_t width) {
+  ScanPlan plan = {};
+  plan.phi = phi_of(options.rule);
+  plan.matrix = is_oja(options.rule) ? kernels::ScanMatrix::Transposed : kernels::ScanMatrix::Plain;
+  plan.width = width;
+  plan.heads = heads;
+  const bool along = (options.read == Read::Plain) != is_oja(options.rule);
+  plan.read = along ? kernels::ScanRead::Along : kernels::ScanRead::Across;
+  plan.stages = 1;
+  plan.b[0] = 1;
+  if (const Tableau* tableau = std::get_if<Tableau>(&options.method)) {
+    plan.stages = tableau->stages();
+    for (int i = 0; i < plan.stages; ++i) {
+      plan.b[i] = tableau->b[i];
+      for (int j = 0; j < i; ++j) plan.a[i][j] = tableau->a[i][j];
+    }
+  } else if (options.rule.name != "hebb") {
+    // Hebb's exact solution is an Euler step
+    plan.step = kernels::ScanStep::ExactFlow;
+  }
+  return plan;
+}
+
+void set_given(ScanPlan& plan, const ScanInput& input, const ScanOptions& options) {
+  plan.source = kernels::ScanSource::Given;
+  plan.queries = input.q.defined() && options.reads != ScanReads::Slopes ? input.q.size(2) : 0;
+  const bool oja = is_oja(options.rule);
+  plan.p = {(oja ? input.v : input.k).size(1), 0, 0, ScanForm::Raw};
+  plan.s = {(oja ? input.k : input.v).size(1), 0, 0, ScanForm::Raw};
+  plan.beta = {input.beta.size(1), 0, 0, ScanForm::Raw};
+  plan.z_rows = 1;
+}
+
+Tensor scan_buffer(at::IntArrayRef shape, const at::TensorOptions& options) {
+  static const bool kPoison = std::getenv("FASTWEIGHTS_POISON") != nullptr;
+  return kPoison ? at::full(shape, std::nan(""), options) : at::empty(shape, options);
+}
+
+}  // namespace fastweights

@@ -1,0 +1,74 @@
+#include "train/device_adam.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/cuda/adam.h"
+#include "tensor/autograd.h"
+#include "tensor/device.h"
+
+namespace fastweights {
+
+DeviceAdam::DeviceAdam(const FastWeightProgrammer& model, const AdamOptions& options)
+    : options_(options),
+      parameters_(model.parameter_tensors()),
+      flat_(model.flat_parameters()),
+      first_(at::zeros_like(flat_)),
+      second_(at::zeros_like(flat_)) {
+  const auto& given = options.rate_factors;
+  if (std::all_of(given.begin(), given.end(), [](double factor) { return factor == 1; })) return;
+  std::vector<Tensor> factors;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    factors.push_back(at::full({parameters_[i].numel()}, given[i], flat_.options()));
+  factors_ = at::cat(factors, 0);
+}
+
+void DeviceAdam::step(const Tensor& gradient, const Tensor& norm, double learning_rate, double clip) {
+  options_.learning_rate = learning_rate;
+  const auto t = static_cast<double>(++steps_);
+  const kernels::CudaAdam step = {.count = flat_.numel(),
+                                  .parameters = flat_.data_ptr<float>(),
+                                  .gradients = gradient.data_ptr<float>(),
+                                  .first = first_.data_ptr<float>(),
+                                  .second = second_.data_ptr<float>(),
+                                  .factors = factors_.defined() ? factors_.data_ptr<float>() : nullptr,
+                                  .norm = norm.data_ptr<float>(),
+                                  .clip = clip,
+                                  .rate = learning_rate,
+                                  .beta1 = options_.beta1,
+                                  .beta2 = options_.beta2,
+                                  .epsilon = options_.epsilon,
+                                  .weight_decay = options_.weight_decay,
+                                  .correction1 = 1 - std::pow(options_.beta1, t),
+                                  .correction2 = std::sqrt(1 - std::pow(options_.beta2, t))};
+  kernels::cuda_adam(step, cuda_stream(flat_));
+}
+
+std::vector<Tensor> DeviceAdam::by_parameter(const Tensor& flat) const {
+  const Tensor here = flat.cpu();
+  std::vector<Tensor> result;
+  int64_t first = 0;
+  for (const Tensor& parameter : parameters_) {
+    result.push_back(here.slice(0, first, first + parameter.numel()).view(parameter.sizes()).clone());
+    first += parameter.numel();
+  }
+  return result;
+}
+
+AdamState DeviceAdam::state() const {
+  return {by_parameter(first_), by_parameter(second_), std::vector<int64_t>(parameters_.size(), steps_)};
+}
+
+void DeviceAdam::set_state(const AdamState& state) {
+  const auto flat = [](const std::vector<Tensor>& list) {
+    std::vector<Tensor> parts;
+    for (const Tensor& tensor : list) parts.push_back(tensor.reshape({-1}));
+    return at::cat(parts, 0);
+  };
+  const RecordGradients off(false);
+  first_.copy_(flat(state.first));
+  second_.copy_(flat(state.second));
+  steps_ = state.steps.empty() ? 0 : *std::max_element(state.steps.begin(), state.steps.end());
+}
+
+}  // namespace fastweights

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "fastweights/model.h"
+#include "fastweights/optimise.h"
+
+/// Adam for all parameters of a model on a GPU in one launch.
+
+namespace fastweights {
+
+class DeviceAdam {
+ public:
+  DeviceAdam(const FastWeightProgrammer& model, const AdamOptions& options);
+
+  /// `gradient` [P] in the order of the parameters. `norm` [] is its norm: the step is as long as `clip`
+  /// allows (0: any), and a norm that is not finite leaves everything as it is.
+  void step(const Tensor& gradient, const Tensor& norm, double learning_rate, double clip);
+
+  double learning_rate() const { return options_.learning_rate; }
+  /// On the CPU, parameter by parameter.
+  AdamState state() const;
+  void set_state(const AdamState& state);
+
+ private:
+  std::vector<Tensor> by_parameter(const Tensor& flat) const;
+
+  AdamOptions options_;
+  std::vector<Tensor> parameters_;
+  Tensor flat_, first_, second_;  // [P]
+  Tensor factors_;                // [P] of the learning rate, or undefined
+  int64_t steps_ = 0;
+};
+
+}  // namespace fastweights

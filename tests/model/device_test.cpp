@@ -1,0 +1,190 @@
+#include "fastweights/device.h"
+#include "base/random.h"
+#include "fastweights/fastweights.h"
+#include "support/support.h"
+#include "tensor/autograd.h"
+#include "tensor/device.h"
+#include "tensor/random_tensor.h"
+
+/// On a machine with a GPU what it does; on others that it is refused.
+
+namespace fastweights {
+namespace {
+
+using testing::error_message;
+using testing::relative_error;
+
+constexpr double kFloat = 1e-5;  // some hundred roundings of 6e-8
+
+ModelConfig small_config() {
+  ModelConfig c;
+  c.channels = 3;
+  c.outputs = 2;
+  c.hidden_size = 24;
+  c.heads = 3;
+  c.drive = Drive::DerivativeKeys;
+  return c;
+}
+
+RaggedSeries some_series(const std::vector<int64_t>& lengths) {
+  Random random(5);
+  std::vector<double> times;
+  std::vector<int64_t> offsets = {0};
+  for (const int64_t length : lengths) {
+    double t = random.uniform();
+    for (int64_t i = 0; i < length; ++i) times.push_back(t += 0.2 + random.uniform());
+    offsets.push_back(static_cast<int64_t>(times.size()));
+  }
+  return {uniform({static_cast<int64_t>(times.size()), 3}, -1, 1, random, at::kFloat),
+          at::tensor(times, at::kDouble), at::tensor(offsets, at::kLong)};
+}
+
+class Device : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (device_.is_cpu()) GTEST_SKIP() << device_refusal();
+  }
+  FastWeightProgrammer model(const ModelConfig& config = small_config()) const {
+    return FastWeightProgrammer(config, {.device = device_});
+  }
+  // gradients of a sum of the outputs
+  std::vector<Tensor> gradients_of(const FastWeightProgrammer& model, const PreparedInput& input) const {
+    const RecordGradients on(true);
+    return gradients(model.forward(input, {.mode = Mode::Train, .seed = 3}).outputs.square().sum(),
+                     model.parameter_tensors());
+  }
+
+  const at::Device device_ = find_device("auto");
+};
+
+TEST(DeviceName, WrongNamesAreNamed) {
+  EXPECT_EQ(error_message([] { find_device("gpu"); }),
+            "[device] there is no device 'gpu'; there are cpu, cuda and auto");
+  EXPECT_TRUE(find_device("cpu").is_cpu());
+}
+
+TEST(DeviceName, WhereThereIsNoneTheReasonIsSaid) {
+  if (!find_device("auto").is_cpu()) GTEST_SKIP() << "there is one";
+  const std::string reason = device_refusal();
+  ASSERT_FALSE(reason.empty());
+  EXPECT_EQ(error_message<std::runtime_error>([] { find_device("cuda"); }),
+            "[device] cuda cannot be used: " + reason);
+  EXPECT_EQ(error_message<std::runtime_error>(
+                [] { FastWeightProgrammer(small_config(), {.device = at::Device(at::kCUDA, 0)}); }),
+            "[model] device cuda cannot be used: " + reason);
+}
+
+TEST(DeviceName, InputsAreNotPreparedForTheCpu) {
+  const FastWeightProgrammer model(small_config());
+  EXPECT_EQ(error_message([&] {
+              model.prepare({.series = some_series({4, 5})});
+            }),
+            "[model] inputs are prepared for a GPU, and this model is on the CPU");
+  EXPECT_EQ(error_message([] {
+              ModelConfig c = small_config();
+              FastWeightProgrammer(c, {.type = at::kFloat, .device = at::Device(at::kMeta)});
+            }),
+            "[model] a model is on the CPU or on a CUDA device, not on meta");
+}
+
+TEST_F(Device, WhatKernelsCannotDoIsRefused) {
+  ModelConfig c = small_config();
+  c.solver.method = "dopri5";
+  c.solver.steps = StepRule::Adaptive;
+  EXPECT_EQ(error_message([&] {
+              model(c).forward({.series = some_series({4, 5})});
+            }),
+            "[model] a GPU cannot be used: adaptive steps depend on W; the CPU can");
+}
+
+TEST_F(Device, PickedSamplesAreThoseOfABatch) {
+  const FastWeightProgrammer model = this->model();
+  const RaggedSeries all = some_series({5, 9, 2, 7});
+  const PreparedInput some = model.prepare({.series = all}).select({3, 0});
+  const int64_t* o = all.offsets.data_ptr<int64_t>();
+  const auto rows = [&](const Tensor& x) {
+    return at::cat({x.slice(0, o[3], o[4]), x.slice(0, o[0], o[1])}, 0);
+  };
+  const RaggedSeries picked = {rows(all.values), rows(all.times), at::tensor({0, 7, 12}, at::kLong)};
+  const Tensor got = model.forward(some).outputs, expected = model.forward({.series = picked}).outputs;
+  EXPECT_LT(relative_error(got.detach().cpu(), expected.detach().cpu()), kFloat);
+  EXPECT_EQ(some.samples(), 2);
+}
+
+TEST_F(Device, TheSameBitsTwice) {
+  ModelConfig c = small_config();
+  c.dropout = c.value_dropout = 0.25;
+  const FastWeightProgrammer model = this->model(c);
+  const PreparedInput input = model.prepare({.series = some_series({50, 9, 2, 70, 33})});
+  const std::vector<Tensor> one = gradients_of(model, input), two = gradients_of(model, input);
+  for (size_t i = 0; i < one.size(); ++i)
+    EXPECT_TRUE(at::equal(one[i], two[i])) << model.parameters()[i].first;
+}
+
+TEST_F(Device, MasksAreThoseOfTheCpu) {
+  Random here(9), there(9);
+  for (int i = 0; i < 2; ++i)
+    EXPECT_TRUE(at::equal(dropout_mask({7, 5}, 0.3, here, at::kFloat),
+                          dropout_mask({7, 5}, 0.3, there, at::kFloat, device_).cpu()));
+}
+
+TEST_F(Device, BlocksOfTimeChangeNothing) {
+  const ModelInput input = {.series = some_series({90, 40, 3})};
+  ModelConfig c = small_config();
+  const FastWeightProgrammer whole = model(c);
+  const std::vector<Tensor> expected = gradients_of(whole, whole.prepare(input));
+  c.solver.memory_limit = 1;
+  const FastWeightProgrammer cut = model(c);
+  EXPECT_GT(cut.forward(input).plan.blocks, 1);
+  // all together: of some nothing is left but rounding
+  const auto joined = [](const std::vector<Tensor>& list) {
+    std::vector<Tensor> parts;
+    for (const Tensor& x : list) parts.push_back(x.cpu().reshape({-1}));
+    return at::cat(parts, 0);
+  };
+  EXPECT_LT(relative_error(joined(gradients_of(cut, cut.prepare(input))), joined(expected)), kFloat);
+}
+
+TEST_F(Device, PiecesOfTimeSideBySideGiveTheSame) {
+  Random random(3);
+  const int64_t heads = 2, width = 5, rows = 2500 + 1100;
+  for (const Rule& rule : {hebb(), oja(), delta_pre()}) {
+    const auto drawn = [&](at::IntArrayRef shape, double low, double high) {
+      return uniform(shape, low, high, random, at::kFloat).to(device_).set_requires_grad(true);
+    };
+    ScanInput input;
+    input.k = drawn({rows, 4, heads, width}, -0.4, 0.4);
+    input.v = drawn({rows, 1, heads, width}, -0.4, 0.4);
+    input.beta = drawn({rows, 1, heads}, 0.1, 1);
+    input.dt = drawn({rows}, 0.2, 1);
+    input.w0 = drawn({2, heads, width, width}, -1, 1);
+    input.offsets = at::tensor({0, 2500, 3600}, at::kLong);
+    input.output_steps = at::tensor({0, 700, 2499, 2500, 64, 1100}, at::kLong);
+    input.output_offsets = at::tensor({0, 4, 6}, at::kLong);
+    std::vector<Tensor> results[2];
+    for (const TimeParallel way : {TimeParallel::Never, TimeParallel::Auto}) {
+      const RecordGradients on(true);
+      const Tensor w = scan(input, {.rule = rule, .time_parallel = way}).w;
+      const Tensor weights = at::linspace(-1, 1, w.numel(), w.options().requires_grad(false)).view(w.sizes());
+      std::vector<Tensor>& result = results[way == TimeParallel::Auto];
+      result = vector_jacobian({w}, {input.k, input.v, input.beta, input.dt, input.w0}, {weights});
+      result.push_back(w.detach());
+    }
+    for (size_t i = 0; i < results[0].size(); ++i)
+      EXPECT_LT(relative_error(results[1][i].cpu(), results[0][i].cpu()), 1e-4) << rule.name << " " << i;
+  }
+}
+
+TEST_F(Device, AModelMovesThereAndBack) {
+  const FastWeightProgrammer here(small_config(), {.seed = 4});
+  const FastWeightProgrammer there = here.to(device_), back = there.to(at::kCPU);
+  for (size_t i = 0; i < here.parameters().size(); ++i)
+    EXPECT_TRUE(at::equal(here.parameters()[i].second, back.parameters()[i].second));
+  const ModelInput input = {.series = some_series({6, 3})};
+  EXPECT_LT(relative_error(there.forward(input).outputs.detach().cpu(), here.forward(input).outputs.detach()),
+            kFloat);
+  EXPECT_EQ(there.forward(input).backend, "cuda");
+}
+
+}  // namespace
+}  // namespace fastweights
