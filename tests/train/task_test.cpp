@@ -356,6 +356,26 @@ TEST(Task, WithNothingKnownTheLossIsZeroWithGradients) {
   EXPECT_EQ(error_message([&] { task_loss(outputs, {}, {}); }), "[loss] nothing is known about these series");
 }
 
+TEST(Task, TheTruthIsThatOfABatch) {
+  DataSet data = small_set();
+  const std::vector<int64_t> samples = {2, 0};
+  const Preparation p = fit_preparation(data);
+  const PreparedData prepared = prepare(data, p);
+  for (const TaskKind kind : {TaskKind::Classification, TaskKind::Forecast}) {
+    const Batch whole = make_batch(prepared, p, {.kind = kind}, samples, 1),
+                truth = truth_of(prepared, p, {.kind = kind}, samples);
+    EXPECT_EQ(truth.classes.defined(), whole.classes.defined());
+    if (whole.classes.defined()) {
+      EXPECT_TRUE(at::equal(truth.classes, whole.classes));
+    }
+    EXPECT_EQ(truth.targets.defined(), whole.targets.defined());
+    if (whole.targets.defined()) {
+      EXPECT_TRUE(equal_with_nan(truth.targets, whole.targets));
+    }
+    EXPECT_FALSE(truth.input.series.values.defined());
+  }
+}
+
 TEST(Task, SamplesThatAreNotThereAreRefused) {
   const TrainData data = train_data(two_classes(8));
   EXPECT_EQ(error_message([&] { make_batch(data.train, data.preparation, data.task, {6}, 1); }),

@@ -355,6 +355,21 @@ TEST(Trainer, BalancedWeightsMakeClassesWeighTheSame) {
   EXPECT_LT(testing::relative_error(weights, at::tensor({0.7, 0.0, 1.75, 0.0}, at::kDouble)), 1e-15);
 }
 
+TEST(Trainer, ASetThatIsPreparedOnceGivesTheSamePredictions) {
+  const TrainData data = train_data(two_classes(40));
+  const FastWeightProgrammer model(small_model(data));
+  const PredictOptions options = {.batch_size = 7};
+  const Predictions expected = predict(model, data.train, data.preparation, data.task, options);
+  const PreparedSet set = prepare_set(model, data.train, data.preparation, data.task, options);
+  ASSERT_EQ(set.batches.size(), 5u);
+  for (int i = 0; i < 2; ++i) {
+    const Predictions got = predict(model, set);
+    EXPECT_TRUE(at::equal(got.outputs, expected.outputs));
+    EXPECT_TRUE(at::equal(got.classes, expected.classes));
+    EXPECT_TRUE(at::equal(got.samples, expected.samples));
+  }
+}
+
 TEST(Trainer, PredictionsDoNotDependOnTheBatch) {
   const TrainData data = train_data(two_classes(20), {.kind = TaskKind::Forecast});
   const FastWeightProgrammer model(small_model(data));

@@ -178,7 +178,8 @@ __device__ void step_all_backward(const Task& task, const Lane<K::kWidth>& lane,
                                   QueryRoom<K::kWidth, K::kExtras>& room) {
   constexpr int kWidth = K::kWidth, kSteps = kBackwardSteps<K>;
   const int steps = static_cast<int>(lane.steps), pieces = (steps + kSteps - 1) / kSteps;
-  const bool reads = K::kExtras || K::phi(task) != ScanPhi::Value;
+  // Hebb's rule does not read M: nothing is kept of it unless a query does
+  const bool reads = K::phi(task) != ScanPhi::Value || (K::kExtras && task.queries > 0);
   Rows<kWidth> m = {}, lambda = {};
   int64_t left = task.samples.output_offsets[lane.sample + 1];
   const int64_t first_output = task.samples.output_offsets[lane.sample];
