@@ -8,7 +8,7 @@
 namespace fastweights::kernels {
 
 /// Steps between two matrices that are kept for a backward pass.
-inline constexpr int64_t kCudaStretch = 64;
+inline constexpr int64_t kCudaStretch = 16;
 
 /// Whose rows are whose.
 struct CudaSamples {
