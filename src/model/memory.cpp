@@ -153,7 +153,7 @@ int64_t device_limit(const at::Device& device) {
   return kLimit;
 }
 
-// numbers that are held at once for each time and for each step of the widest layer, with their gradients
+// numbers that are held at once for each time and for each step, of all layers, with their gradients
 struct DeviceNumbers {
   int64_t per_time = 0, per_step = 0;
 };

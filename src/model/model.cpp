@@ -26,12 +26,11 @@ namespace {
 
 // a model is where its parameters are
 void check_place(const ModelConfig& config, const ModelOptions& options) {
-  if (options.device.is_cpu()) {
-    if (config.backend != Backend::Cuda) return;
-    throw std::runtime_error("[model] backend cuda cannot be used: the model is on the CPU");
-  }
+  if (options.device.is_cpu()) return;
   FW_CHECK(options.device.is_cuda(), "[model] a model is on the CPU or on a CUDA device, not on ",
            options.device);
+  FW_CHECK(!options.device.has_index() || options.device.index() == 0,
+           "[model] only the first CUDA device can be used, not ", options.device);
   const std::string refusal = device_refusal();
   if (!refusal.empty()) throw std::runtime_error("[model] device cuda cannot be used: " + refusal);
   FW_CHECK(options.type == at::kFloat, "[model] on a GPU numbers are float32, not ", options.type);
@@ -48,6 +47,8 @@ void check_kernels(const ModelParts& parts, const ForwardOptions& options) {
 Backend choose_backend(const ModelParts& parts, const ForwardOptions& options) {
   const Backend backend = parts.config.backend;
   if (backend == Backend::Reference) return backend;
+  if (backend == Backend::Cuda)
+    throw std::runtime_error("[model] backend cuda cannot be used: the model is on the CPU");
   const std::string refusal = engine_refusal(parts, options);
   if (refusal.empty()) return Backend::Cpu;
   FW_CHECK(backend == Backend::Auto, "[model] backend cpu cannot be used: ", refusal);
@@ -184,7 +185,7 @@ ModelOutput FastWeightProgrammer::forward(const PreparedInput& input, const Forw
   Samples x = batch.query;
   if (parts.config.query == QueryTime::FirstObservation) {
     const Tensor first = nn::linear(*parts.first, {batch.first, {}}, parts.wiring.products).value;
-    x.value = x.derivative = first.index_select(0, batch.sample_index);
+    x.value = x.derivative = first.index({batch.sample_index});
   }
   ModelOutput result;
   result.outputs = readout(parts, x, solved.w, batch.sample_index, masks);
@@ -251,7 +252,7 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
 std::optional<MemoryPlan> FastWeightProgrammer::plan(const ModelInput& input) const {
   if (!device().is_cpu()) {
     const RecordGradients off(false);
-    return forward(prepare(input)).plan;
+    return plan_resident(parts_, prepare(input).resident());
   }
   if (choose_backend(*parts_, {}) == Backend::Reference) return {};
   const ModelBatch batch = make_model_batch(*parts_, input);

@@ -94,9 +94,10 @@ struct Places {
 
 // W at outputs, from W [.., L, H, V, K] at what is wanted, sample after sample
 Tensor pick(const Tensor& w, const ResidentIndex& index) {
-  const Tensor start = w.index_select(0, index.left);
+  // not index_select, whose gradient adds rows that are wanted more than once in any order
+  const Tensor start = w.index({index.left});
   if (!index.part.defined()) return start;
-  return start + index.part * (w.index_select(0, index.right) - start);
+  return start + index.part * (w.index({index.right}) - start);
 }
 
 // what follows from the samples alone
@@ -237,8 +238,10 @@ std::shared_ptr<const Resident> select(const Resident& all, const std::vector<in
   return std::make_shared<const Resident>(std::move(result));
 }
 
-EngineRun run_resident(const std::shared_ptr<const ModelParts>& parts, const Resident& resident,
-                       const Masks& masks, const Tensor& w0) {
+namespace {
+
+BlockTask task_of(const std::shared_ptr<const ModelParts>& parts, const Resident& resident,
+                  const Masks& masks) {
   BlockTask task = {.parts = parts, .signal = {}, .steps = resident.steps, .masks = masks};
   task.scan.rule = parts->wiring.rule;
   task.scan.method = resident.method;
@@ -247,6 +250,18 @@ EngineRun run_resident(const std::shared_ptr<const ModelParts>& parts, const Res
   task.rows = resident.rows;
   task.wanted = resident.wanted;
   task.whole = resident.block;
+  return task;
+}
+
+}  // namespace
+
+MemoryPlan plan_resident(const std::shared_ptr<const ModelParts>& parts, const Resident& resident) {
+  return plan_device_memory(task_of(parts, resident, {}), Recording::Yes);
+}
+
+EngineRun run_resident(const std::shared_ptr<const ModelParts>& parts, const Resident& resident,
+                       const Masks& masks, const Tensor& w0) {
+  BlockTask task = task_of(parts, resident, masks);
   EngineRun result;
   result.plan = plan_device_memory(task, recording_gradients() ? Recording::Yes : Recording::No);
   task.block_steps = result.plan.block_steps;

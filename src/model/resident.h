@@ -56,6 +56,9 @@ std::shared_ptr<const Resident> make_resident(const ModelParts& parts, const Mod
 
 std::shared_ptr<const Resident> select(const Resident& resident, const std::vector<int64_t>& samples);
 
+/// What a training step will take.
+MemoryPlan plan_resident(const std::shared_ptr<const ModelParts>& parts, const Resident& resident);
+
 /// W at the outputs, and the plan.
 EngineRun run_resident(const std::shared_ptr<const ModelParts>& parts, const Resident& resident,
                        const Masks& masks, const Tensor& w0);

@@ -15,6 +15,9 @@ class DeviceAdam {
   /// allows (0: any), and a norm that is not finite leaves everything as it is.
   void step(const Tensor& gradient, const Tensor& norm, double learning_rate, double clip);
 
+  /// The last step was none: its norm was not finite.
+  void take_back() { --steps_; }
+
   double learning_rate() const { return options_.learning_rate; }
   /// On the CPU, parameter by parameter.
   AdamState state() const;

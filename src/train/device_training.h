@@ -10,7 +10,7 @@ namespace fastweights {
 
 struct DeviceStep {
   double loss = 0, gradient_norm = 0;
-  std::vector<Tensor> gradients;  // if one of them is not finite
+  std::vector<Tensor> gradients;  // as they were before clipping
 };
 
 class DeviceTraining {
@@ -22,8 +22,8 @@ class DeviceTraining {
     std::vector<int64_t> samples;
     uint64_t seed;
   };
-  /// `model` takes smaller blocks of time if its memory does not suffice.
-  DeviceStep step(FastWeightProgrammer& model, const TrainConfig& config, const Tensor& class_weights,
+  /// Takes shorter blocks of time if the memory of the device does not suffice.
+  DeviceStep step(const FastWeightProgrammer& model, const TrainConfig& config, const Tensor& class_weights,
                   const Place& here, const std::optional<Place>& next, double rate);
 
   Predictions validate(const FastWeightProgrammer& model);
@@ -39,6 +39,7 @@ class DeviceTraining {
     Batch truth;
   };
   Ready make_ready(const FastWeightProgrammer& model, const Place& place) const;
+  void prepare_next(const FastWeightProgrammer& model, const Place& next);
   DeviceStep try_step(const FastWeightProgrammer& model, const TrainConfig& config,
                       const Tensor& class_weights, const std::optional<Place>& next, double rate);
 
@@ -46,7 +47,10 @@ class DeviceTraining {
   DeviceAdam adam_;
   std::optional<PreparedInput> all_;  // the whole training set, if it stays on the device
   std::optional<Ready> ready_;
-  std::optional<PreparedSet> validation_;
+  std::optional<FastWeightProgrammer> limited_;  // the model within less memory; parameters are shared
+  enum class Kept { Unknown, No, Yes };
+  Kept validation_kept_ = Kept::Unknown;
+  PreparedSet validation_;
 };
 
 }  // namespace fastweights

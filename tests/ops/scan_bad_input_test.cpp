@@ -167,6 +167,14 @@ TEST(ScanBadInput, GradientsOfGradientsAreRefused) {
             "[scan] gradients of gradients are not available; compute the gradient without create_graph");
 }
 
+TEST(ScanBadInput, TensorsAreOnOneDevice) {
+  const auto away = [](Tensor& x) { x = at::empty(x.sizes(), x.options().device(at::kMeta)); };
+  EXPECT_EQ(refused([&](ScanInput& i, ScanOptions&) { away(i.dt); }),
+            "[scan] dt must be on cpu like w0, and is on meta");
+  EXPECT_EQ(refused([&](ScanInput& i, ScanOptions&) { away(i.k); }),
+            "[scan] k must be on cpu like w0, and is on meta");
+}
+
 TEST(ScanBadInput, CudaIsRefused) {
   EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.backend = Backend::Cuda; }),
             "[scan] backend cuda cannot be used: tensors are on cpu");

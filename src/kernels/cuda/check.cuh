@@ -11,7 +11,8 @@ namespace fastweights::kernels::cuda {
 inline void check_launch(const char* who) {
   const cudaError_t status = cudaGetLastError();
   if (status == cudaSuccess) return;
-  throw std::runtime_error(std::string("[") + who + "] the GPU refused a kernel: " + cudaGetErrorString(status));
+  throw std::runtime_error(std::string("[") + who +
+                           "] the GPU refused a kernel: " + cudaGetErrorString(status));
 }
 
 }  // namespace fastweights::kernels::cuda

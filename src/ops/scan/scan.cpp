@@ -47,6 +47,11 @@ void check_outputs(const ScanInput& input) {
   }
 }
 
+void check_device(const Tensor& x, const char* name, const ScanInput& input) {
+  FW_CHECK(x.device() == input.w0.device(), "[scan] ", name, " must be on ", input.w0.device(),
+           " like w0, and is on ", x.device());
+}
+
 void check_programme(const Tensor& x, const char* name, std::vector<int64_t> rest, const ScanInput& input,
                      int64_t stages) {
   const bool shape = x.defined() && x.dim() == static_cast<int64_t>(rest.size()) + 2 &&
@@ -57,6 +62,7 @@ void check_programme(const Tensor& x, const char* name, std::vector<int64_t> res
            " programmes per step, got ", x.size(1));
   FW_CHECK(x.scalar_type() == input.w0.scalar_type(), "[scan] ", name, " must be ", input.w0.scalar_type(),
            " like w0, got ", x.scalar_type());
+  check_device(x, name, input);
 }
 
 void check_input(const ScanInput& input, const ScanOptions& options) {
@@ -68,6 +74,7 @@ void check_input(const ScanInput& input, const ScanOptions& options) {
            input.dt.defined() ? message(input.dt.sizes()) : "nothing");
   FW_CHECK(input.dt.scalar_type() == input.w0.scalar_type(), "[scan] dt must be ", input.w0.scalar_type(),
            " like w0, got ", input.dt.scalar_type());
+  check_device(input.dt, "dt", input);
   const int64_t samples = input.w0.size(0), heads = input.w0.size(1);
   const Tableau* tableau = std::get_if<Tableau>(&options.method);
   const int64_t stages = tableau ? tableau->stages() : 1;
@@ -88,6 +95,7 @@ void check_input(const ScanInput& input, const ScanOptions& options) {
                q.size(2) <= kernels::kScanQueries && q.size(3) == heads && q.size(4) == width,
            "[scan] q must be [", input.dt.size(0), ", ", stages, ", 1 or 2, ", heads, ", ", width, "], got ",
            q.sizes());
+  check_device(q, "q", input);
   FW_CHECK(q.scalar_type() == input.w0.scalar_type(), "[scan] q must be ", input.w0.scalar_type(),
            " like w0, got ", q.scalar_type());
 }
@@ -163,8 +171,9 @@ ScanOutput scan(const ScanInput& given, const ScanOptions& options) {
 ScanOutput scan_features(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options) {
   ScanInput start;
   start.w0 = input.w0;
-  if (path_of(start, options) == Path::Definition)
-    return scan_reference(programme_reference(input, forms), options);
+  const Path path = path_of(start, options);
+  FW_CHECK(path != Path::Device, "[scan] features are for the CPU's kernels");
+  if (path == Path::Definition) return scan_reference(programme_reference(input, forms), options);
   return {.w = fused_scan(input, forms, options).w, .y = {}, .dy = {}, .backend = cpu_backend()};
 }
 

@@ -7,14 +7,19 @@
 
 namespace fastweights::kernels::cuda {
 
-// chunks in shared memory: one that is worked on, one that is made ready, one that is finished, two on their way
+// chunks in shared memory: one that is worked on, one that is made ready, one that is finished, two on their
+// way
 inline constexpr int kBackwardRing = 5;
 inline constexpr int kBackwardThreads = 96;  // a warp that steps, one that fetches, one that finishes
 
 // few steps of a wide head fill the shared memory
 template <typename K>
-inline constexpr int kBackwardSteps = K::kShared ? (K::kWidth <= 16 ? 4 : K::kWidth <= 32 ? 2 : 1)
-                                                 : (K::kWidth <= 5 ? 4 : K::kWidth <= 10 ? 2 : 1);
+inline constexpr int kBackwardSteps = K::kShared ? (K::kWidth <= 16   ? 4
+                                                    : K::kWidth <= 32 ? 2
+                                                                      : 1)
+                                                 : (K::kWidth <= 5    ? 4
+                                                    : K::kWidth <= 10 ? 2
+                                                                      : 1);
 
 // what the rows of a team give to sums over rows: p of each programme, then these
 enum Sum { kSumBeta = 0, kSumDt = kScanStages, kSumGram = kScanStages + 1 };
@@ -68,7 +73,8 @@ __device__ void write_backward(const Task& task, const Lane<K::kWidth>& lane, co
 #pragma unroll
   for (int c = 0; c < K::kPRows; ++c) {
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) along[c][r] = c < K::stages(task) ? dot<K::kWidth>(lambda[r], p(c)) : 0.0f;
+    for (int r = 0; r < kRows; ++r)
+      along[c][r] = c < K::stages(task) ? dot<K::kWidth>(lambda[r], p(c)) : 0.0f;
   }
 #pragma unroll
   for (int i = 0; i < kScanStages; ++i) {
@@ -89,8 +95,8 @@ __device__ void write_backward(const Task& task, const Lane<K::kWidth>& lane, co
 
 // stage i, the later ones being done: to s, to earlier stages and to the Gram matrix
 template <typename K>
-__device__ void stage_backward(const Task& task, const Lane<K::kWidth>& lane, const Step<K>& step, int64_t row,
-                               int i, Inner<K::kWidth>& inner) {
+__device__ void stage_backward(const Task& task, const Lane<K::kWidth>& lane, const Step<K>& step,
+                               int64_t row, int i, Inner<K::kWidth>& inner) {
   phi_backward<K>(task, step.f.beta[i], step.own[i], inner.g[i], inner.x[i]);
 #pragma unroll
   for (int r = 0; r < Team<K::kWidth>::kRows; ++r) {
@@ -113,8 +119,8 @@ __device__ void stage_backward(const Task& task, const Lane<K::kWidth>& lane, co
 
 // the rows' parts of dp, and lambda, which becomes the gradient of M
 template <typename K, typename P, typename Part>
-__device__ void matrix_backward(const Task& task, const Lane<K::kWidth>& lane, const Step<K>& step, const P& p,
-                                const Rows<K::kWidth>& m, const Inner<K::kWidth>& inner,
+__device__ void matrix_backward(const Task& task, const Lane<K::kWidth>& lane, const Step<K>& step,
+                                const P& p, const Rows<K::kWidth>& m, const Inner<K::kWidth>& inner,
                                 Rows<K::kWidth>& lambda, Part& parts) {
   constexpr int kRows = Team<K::kWidth>::kRows;
   const bool reads = K::phi(task) != ScanPhi::Value;
@@ -172,8 +178,8 @@ __device__ void write_parts(const Task& task, const Lane<K::kWidth>& lane, const
 
 // `to` is where the step's first row of this lane stands, and `stage` the way to that of the next stage
 template <typename K>
-__device__ void store_s_gradient(const Task& task, const Lane<K::kWidth>& lane, float* to, int stage, int rows,
-                                 const Inner<K::kWidth>& inner) {
+__device__ void store_s_gradient(const Task& task, const Lane<K::kWidth>& lane, float* to, int stage,
+                                 int rows, const Inner<K::kWidth>& inner) {
 #pragma unroll
   for (int r = 0; r < Team<K::kWidth>::kRows; ++r) {
     if (!lane.owns(task, r)) continue;
@@ -190,8 +196,8 @@ __device__ void store_s_gradient(const Task& task, const Lane<K::kWidth>& lane, 
 
 // one step backwards; lambda is dM+ and becomes dM, m is M+ and becomes M
 template <typename K, int Steps, typename P>
-__device__ void step_backward(const Task& task, const Lane<K::kWidth>& lane, const Chunk<K, Steps>& chunk, int t,
-                              int64_t row, const Step<K>& step, const P& p, Rows<K::kWidth>& m,
+__device__ void step_backward(const Task& task, const Lane<K::kWidth>& lane, const Chunk<K, Steps>& chunk,
+                              int t, int64_t row, const Step<K>& step, const P& p, Rows<K::kWidth>& m,
                               Rows<K::kWidth>& lambda, Inner<K::kWidth>& inner, Parts<K, Steps>& parts,
                               QueryRoom<K::kWidth, K::kExtras>& room) {
   write_backward<K>(task, lane, step, p, row, lambda, inner);

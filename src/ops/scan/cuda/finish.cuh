@@ -2,8 +2,8 @@
 
 #include "ops/scan/cuda/backward.cuh"
 
-/// Sums over the rows of M at the end of a chunk: gradients of p, beta and dt. And the way of all warps through
-/// the chunks.
+/// Sums over the rows of M at the end of a chunk: gradients of p, beta and dt. And the way of all warps
+/// through the chunks.
 
 namespace fastweights::kernels::cuda {
 
@@ -126,10 +126,11 @@ struct Pieces {
   __device__ int steps_of(int piece) const { return min(kSteps, steps - piece * kSteps); }
 };
 
-// the warp that fetches: a chunk is made ready while another warp works on the one before it, and the next ones are
-// on their way meanwhile
+// the warp that fetches: a chunk is made ready while another warp works on the one before it, and the next
+// ones are on their way meanwhile
 template <typename K, typename Piece>
-__device__ void fetch_backward(const Task& task, const Lane<K::kWidth>& lane, Piece (&chunks)[kBackwardRing]) {
+__device__ void fetch_backward(const Task& task, const Lane<K::kWidth>& lane,
+                               Piece (&chunks)[kBackwardRing]) {
   constexpr int kSteps = kBackwardSteps<K>;
   const Pieces<K> pieces(lane);
   const auto start_fetching = [&](int piece) {
@@ -209,8 +210,8 @@ __device__ void step_all_backward(const Task& task, const Lane<K::kWidth>& lane,
       coming.load(task, lane, chunk, max(t - 1, 0), kScanStages);
       if (n + 1 <= due) due = add_outputs(n + 1);
       Inner<kWidth> inner;
-      step_backward<K, kSteps>(task, lane, chunk, t, lane.first + n, step, p, m, lambda, inner, parts[piece & 1],
-                               room);
+      step_backward<K, kSteps>(task, lane, chunk, t, lane.first + n, step, p, m, lambda, inner,
+                               parts[piece & 1], room);
       to -= rows * stage;
       store_s_gradient<K>(task, lane, to, stage, rows, inner);
     }

@@ -29,8 +29,8 @@ __device__ inline float fast_tanh(float x) {
   return __fmaf_rn(-2.0f, fast_reciprocal(fast_exp2(x) + 1.0f), 1.0f);
 }
 
-// phi of the team's rows from x = s - r, or s; for a tanh times kTwoLog2E. Lanes without a row give nothing to a
-// softmax
+// phi of the team's rows from x = s - r, or s; for a tanh times kTwoLog2E. Lanes without a row give nothing
+// to a softmax
 template <typename K>
 __device__ void make_phi(const Task& task, const Lane<K::kWidth>& lane, const float* x, float* phi) {
   constexpr int kRows = Team<K::kWidth>::kRows;
@@ -173,11 +173,11 @@ __device__ void write_matrix(const Task& task, const Step<K>& step, const P& p, 
   }
 }
 
-// phi for the backward pass, and slopes for whoever wants them; `at` is the place of the step's first phi, and
-// `stage` the way to that of the next stage
+// phi for the backward pass, and slopes for whoever wants them; `at` is the place of the step's first phi,
+// and `stage` the way to that of the next stage
 template <typename K>
-__device__ void store_stages(const Task& task, const Lane<K::kWidth>& lane, float* kept, int64_t at, int stage,
-                             const Step<K>& step, const StageRows<K::kWidth>& phi) {
+__device__ void store_stages(const Task& task, const Lane<K::kWidth>& lane, float* kept, int64_t at,
+                             int stage, const Step<K>& step, const StageRows<K::kWidth>& phi) {
 #pragma unroll
   for (int r = 0; r < Team<K::kWidth>::kRows; ++r) {
     if (!lane.owns(task, r)) continue;
@@ -191,8 +191,8 @@ __device__ void store_stages(const Task& task, const Lane<K::kWidth>& lane, floa
   }
 }
 
-// the warp that fetches: a chunk is made ready while the other warp works on the one before it, and the next one
-// is on its way meanwhile
+// the warp that fetches: a chunk is made ready while the other warp works on the one before it, and the next
+// one is on its way meanwhile
 template <typename K, typename Piece>
 __device__ void fetch_forward(const Task& task, const Lane<K::kWidth>& lane, Piece (&chunks)[kForwardRing]) {
   constexpr int kSteps = kForwardSteps<K>;
@@ -200,8 +200,8 @@ __device__ void fetch_forward(const Task& task, const Lane<K::kWidth>& lane, Pie
   const auto count_of = [&](int piece) { return min(kSteps, steps - piece * kSteps); };
   const auto start_fetching = [&](int piece) {
     if (piece < pieces)
-      fetch_chunk<K, kSteps>(task, lane, lane.first + piece * kSteps, count_of(piece), task.arrays.s, task.s_rows,
-                             chunks[piece % kForwardRing]);
+      fetch_chunk<K, kSteps>(task, lane, lane.first + piece * kSteps, count_of(piece), task.arrays.s,
+                             task.s_rows, chunks[piece % kForwardRing]);
     __pipeline_commit();
   };
   start_fetching(0);
@@ -216,8 +216,8 @@ __device__ void fetch_forward(const Task& task, const Lane<K::kWidth>& lane, Pie
 
 // the warp that steps
 template <typename K, typename Piece>
-__device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane, const Piece (&chunks)[kForwardRing],
-                             QueryRoom<K::kWidth, K::kExtras>& room) {
+__device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane,
+                             const Piece (&chunks)[kForwardRing], QueryRoom<K::kWidth, K::kExtras>& room) {
   constexpr int kWidth = K::kWidth, kSteps = kForwardSteps<K>;
   static_assert(kCudaStretch % kSteps == 0);
   Rows<kWidth> m;
@@ -250,14 +250,15 @@ __device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane, cons
       StageRows<kWidth> phi;
       make_stages<K>(task, lane, step, p, m, phi);
       if (stores) store_stages<K>(task, lane, kept, at, stage, step, phi);
-      if constexpr (K::kExtras) read_queries<K, kSteps>(task, lane, chunk, t, lane.first + n + t, m, phi, room);
+      if constexpr (K::kExtras)
+        read_queries<K, kSteps>(task, lane, chunk, t, lane.first + n + t, m, phi, room);
       write_matrix<K>(task, step, p, 1.0f, phi, m);
       if (n + t + 1 == due) due = store_outputs(n + t + 1);
     }
     const int done = n + count;
     if (task.kept.m && (done % kCudaStretch == 0 || done == steps))
-      store_matrix<kWidth>(task, lane, m, kept_row(lane.first, lane.sample, done - 1) * task.heads + lane.head,
-                           task.kept.m);
+      store_matrix<kWidth>(task, lane, m,
+                           kept_row(lane.first, lane.sample, done - 1) * task.heads + lane.head, task.kept.m);
   }
 }
 

@@ -8,15 +8,20 @@ namespace fastweights::kernels::cuda {
 
 // blocks that a multiprocessor should have room for: the recurrence waits, and others may work meanwhile
 template <int Width, bool Shared>
-inline constexpr int kBackwardBlocks = Shared && Width <= 8 ? 6 : Width <= 20 ? 5 : Width <= 32 ? 3 : 1;
+inline constexpr int kBackwardBlocks = Shared&& Width <= 8 ? 6
+                                       : Width <= 20       ? 5
+                                       : Width <= 32       ? 3
+                                                           : 1;
 
 template <int Width, bool Shared, int Phi, int Stages, bool Extras>
-__global__ void __launch_bounds__(kForwardThreads) forward_kernel(const __grid_constant__ Task task, int head_groups) {
+__global__ void __launch_bounds__(kForwardThreads)
+    forward_kernel(const __grid_constant__ Task task, int head_groups) {
   forward<Kind<Width, Shared, Phi, Stages, Extras>>(task, head_groups);
 }
 
 template <int Width, bool Shared, int Phi, int Stages, bool Extras>
-__global__ void __launch_bounds__(kBackwardThreads, kBackwardBlocks<Width, Shared>) backward_kernel(const __grid_constant__ Task task, int head_groups) {
+__global__ void __launch_bounds__(kBackwardThreads, kBackwardBlocks<Width, Shared>)
+    backward_kernel(const __grid_constant__ Task task, int head_groups) {
   backward<Kind<Width, Shared, Phi, Stages, Extras>>(task, head_groups);
 }
 
@@ -34,9 +39,11 @@ void launch(const Task& task, Pass pass, cudaStream_t stream) {
   using K = Kind<Width, Shared, Phi, Stages, Extras>;
   const int groups = (task.heads + Team<Width>::kTeams - 1) / Team<Width>::kTeams;
   if (pass == Pass::Forward) {
-    start(forward_kernel<Width, Shared, Phi, Stages, Extras>, kForwardThreads, task, groups, sizeof(ForwardRoom<K>), stream);
+    start(forward_kernel<Width, Shared, Phi, Stages, Extras>, kForwardThreads, task, groups,
+          sizeof(ForwardRoom<K>), stream);
   } else {
-    start(backward_kernel<Width, Shared, Phi, Stages, Extras>, kBackwardThreads, task, groups, sizeof(BackwardRoom<K>), stream);
+    start(backward_kernel<Width, Shared, Phi, Stages, Extras>, kBackwardThreads, task, groups,
+          sizeof(BackwardRoom<K>), stream);
   }
 }
 

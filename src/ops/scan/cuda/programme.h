@@ -30,8 +30,8 @@ void cuda_programme_backward(const CudaProgramme& task, const CudaProgrammeOutpu
                              const CudaProgrammeOutput& grads, float* grad_numbers, float* grad_values,
                              void* stream);
 
-/// Channels that the kernel has room for.
-inline constexpr int64_t kCudaNormaliseChannels = 95;
+/// Channels that the kernel has room for, in the 99 KB of shared memory that every device since 8.0 has.
+inline constexpr int64_t kCudaNormaliseChannels = 79;
 
 /// x~ r with x~ = [x; 1] and r = 1 / sqrt(x~^T G x~ + eps).
 struct CudaNormalise {

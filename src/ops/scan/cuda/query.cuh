@@ -58,7 +58,8 @@ __device__ float dot_shared(const Lane<Width>& lane, const float* x,
 template <typename K, int Steps, int Width = K::kWidth>
 __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Chunk<K, Steps>& chunk, int t,
                              int64_t row, const float (&m)[Team<Width>::kRows][Width],
-                             const float (&phi)[kScanStages][Team<Width>::kRows], QueryRoom<Width, true>& room) {
+                             const float (&phi)[kScanStages][Team<Width>::kRows],
+                             QueryRoom<Width, true>& room) {
   constexpr int kRows = Team<Width>::kRows;
   const Factors& f = chunk.factors[t][lane.team];
   for (int i = 0; i < task.stages; ++i) {
@@ -94,7 +95,8 @@ __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Ch
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
           if (lane.row(r) >= Width) continue;
-          y[r] += weight * (task.read == ScanRead::Along ? p_q * f.beta[j] * phi[j][r] : g_q * p[lane.row(r)]);
+          y[r] +=
+              weight * (task.read == ScanRead::Along ? p_q * f.beta[j] * phi[j][r] : g_q * p[lane.row(r)]);
         }
       }
 #pragma unroll
@@ -108,9 +110,8 @@ __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Ch
 // y is linear in q: l^T M_i r with l = dy, r = q along, and l = q, r = dy across. Adds to lambda, to the
 // gradients of g and of dt, and to the rows' parts of those of p.
 template <typename K, int Steps, int Width = K::kWidth>
-__device__ void queries_backward(const Task& task, const Lane<Width>& lane, const Chunk<K, Steps>& chunk, int t,
-                                 int64_t row, int i,
-                                 const float (&m)[Team<Width>::kRows][Width],
+__device__ void queries_backward(const Task& task, const Lane<Width>& lane, const Chunk<K, Steps>& chunk,
+                                 int t, int64_t row, int i, const float (&m)[Team<Width>::kRows][Width],
                                  const float (&phi)[kScanStages][Team<Width>::kRows],
                                  float (&lambda)[Team<Width>::kRows][Width],
                                  float (&grad_g)[kScanStages][Team<Width>::kRows], float& grad_dt,

@@ -7,10 +7,10 @@
 
 /// How a warp shares the recurrences of some heads of one sample, and what it fetches ahead of its steps.
 ///
-/// A head is done by a team of lanes, and a lane owns one row of M (two of heads wider than 32). Steps come in
-/// chunks: while one warp works on a chunk, another one fetches the next, and on the way back a third one sums up
-/// what the rows of the last one left. `Width` is the width of a
-/// head or a little more; columns and rows beyond are zero.
+/// A head is done by a team of lanes, and a lane owns one row of M (two of heads wider than 32). Steps come
+/// in chunks: while one warp works on a chunk, another one fetches the next, and on the way back a third one
+/// sums up what the rows of the last one left. `Width` is the width of a head or a little more; columns and
+/// rows beyond are zero.
 
 namespace fastweights::kernels::cuda {
 
@@ -31,8 +31,8 @@ struct Task {
   CudaKept kept;
 };
 
-/// What is known of a call when its kernel is compiled. Stages 0, Phi -1: only the task knows. Extras: queries,
-/// slopes, gradients of dt and the exact flow, which other kernels do not look for.
+/// What is known of a call when its kernel is compiled. Stages 0, Phi -1: only the task knows. Extras:
+/// queries, slopes, gradients of dt and the exact flow, which other kernels do not look for.
 template <int Width_, bool Shared_, int Phi_, int Stages_, bool Extras_>
 struct Kind {
   static constexpr int kWidth = Width_;
@@ -55,8 +55,8 @@ struct Team {
 // e^2x is 2 to the power of this times x
 inline constexpr float kTwoLog2E = 2.88539008f;
 
-/// Numbers that a step needs beside p, s and M: README.md, section 2. The write takes `write[i]` of phi_i, and
-/// the read of stage i takes `read[i, j]` of phi_j: dt a_ij G_ij beta_j, for a tanh times kTwoLog2E; in a
+/// Numbers that a step needs beside p, s and M: README.md, section 2. The write takes `write[i]` of phi_i,
+/// and the read of stage i takes `read[i, j]` of phi_j: dt a_ij G_ij beta_j, for a tanh times kTwoLog2E; in a
 /// backward pass a_ij G_ij alone.
 struct alignas(16) Factors {
   float read[kPairs], write[kScanStages];
@@ -177,7 +177,7 @@ __device__ inline Flow flow_of(float x) {
   if (fabsf(x) < 0.5f) {
     // sum over k of (-x)^k / (k + 1)!, and its derivative
     float value = 0, slope = 0;
-    constexpr float kTerms[] = {1.0f,        -1.0f / 2,    1.0f / 6,      -1.0f / 24,    1.0f / 120,
+    constexpr float kTerms[] = {1.0f,        -1.0f / 2,   1.0f / 6,      -1.0f / 24,    1.0f / 120,
                                 -1.0f / 720, 1.0f / 5040, -1.0f / 40320, 1.0f / 362880, -1.0f / 3628800};
 #pragma unroll
     for (int k = 9; k >= 0; --k) {
@@ -214,8 +214,10 @@ __device__ void make_factors(const Task& task, int lane, int count, Chunk<K, Ste
 #pragma unroll
       for (int j = 0; j < i; ++j) {
         const float gram =
-            K::kShared ? f.square : (i < K::stages(task) ? dot<Width>(chunk.p[t][i][team], chunk.p[t][j][team]) : 0.0f);
-        f.read[pair_of(i, j)] = task.a[pair_of(i, j)] * gram * (Direction == Pass::Forward ? scale * dt * beta[j] : 1.0f);
+            K::kShared ? f.square
+                       : (i < K::stages(task) ? dot<Width>(chunk.p[t][i][team], chunk.p[t][j][team]) : 0.0f);
+        f.read[pair_of(i, j)] =
+            task.a[pair_of(i, j)] * gram * (Direction == Pass::Forward ? scale * dt * beta[j] : 1.0f);
       }
     }
   }
