@@ -202,12 +202,12 @@ __device__ void step_all_backward(const Task& task, const Lane<K::kWidth>& lane,
       load_matrix<kWidth>(task, lane, task.kept.m,
                           kept_row(lane.first, lane.sample, end - 1) * task.heads + lane.head, m);
     Step<K> coming;
-    coming.load(task, lane, chunk, count - 1, kScanStages);
+    coming.load(lane, chunk, count - 1, kScanStages);
     for (int t = count - 1; t >= 0; --t) {
       const int n = n0 + t;
       const Step<K> step = coming;
       const auto p = [&](int c) { return K::kShared ? step.p : chunk.p[t][c][lane.team]; };
-      coming.load(task, lane, chunk, max(t - 1, 0), kScanStages);
+      coming.load(lane, chunk, max(t - 1, 0), kScanStages);
       if (n + 1 <= due) due = add_outputs(n + 1);
       Inner<kWidth> inner;
       step_backward<K, kSteps>(task, lane, chunk, t, lane.first + n, step, p, m, lambda, inner,

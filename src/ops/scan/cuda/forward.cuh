@@ -12,16 +12,25 @@ inline constexpr int kForwardSteps = K::kShared ? 8 : 4;
 inline constexpr int kForwardRing = 3;
 inline constexpr int kForwardThreads = 64;  // a warp that steps, and one that fetches
 
+// instructions of a GPU; elsewhere, where tests run the same code, what they stand for
 __device__ inline float fast_exp2(float x) {
+#if defined(__CUDA_ARCH__)
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+#else
+  return exp2f(x);
+#endif
 }
 
 __device__ inline float fast_reciprocal(float x) {
+#if defined(__CUDA_ARCH__)
   float y;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
+#else
+  return 1.0f / x;
+#endif
 }
 
 // tanh of x / kTwoLog2E: 1 - 2 / (e^2x + 1), to about 1e-7
@@ -96,8 +105,7 @@ struct Step {
   StageRows<K::kWidth> own;
 
   template <int Steps>
-  __device__ void load(const Task& task, const Lane<K::kWidth>& lane, const Chunk<K, Steps>& chunk, int t,
-                       int own_rows) {
+  __device__ void load(const Lane<K::kWidth>& lane, const Chunk<K, Steps>& chunk, int t, int own_rows) {
     f = chunk.factors[t][lane.team];
     if constexpr (K::kShared) {
 #pragma unroll
@@ -242,11 +250,11 @@ __device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane,
     const int count = min(kSteps, steps - n);
     __syncthreads();
     Step<K> coming;
-    coming.load(task, lane, chunk, 0, task.s_rows);
+    coming.load(lane, chunk, 0, task.s_rows);
     for (int t = 0; t < count; ++t, at += stride) {
       const Step<K> step = coming;
       const auto p = [&](int c) { return K::kShared ? step.p : chunk.p[t][c][lane.team]; };
-      coming.load(task, lane, chunk, min(t + 1, kSteps - 1), task.s_rows);
+      coming.load(lane, chunk, min(t + 1, kSteps - 1), task.s_rows);
       StageRows<kWidth> phi;
       make_stages<K>(task, lane, step, p, m, phi);
       if (stores) store_stages<K>(task, lane, kept, at, stage, step, phi);
