@@ -155,27 +155,6 @@ Arrays<float> single(const Arrays<double>& x) {
           single(x.q), single(x.out), single(x.y),    single(x.g)};
 }
 
-Task task_of(const ScanPlan& plan, const Batch& batch) {
-  Task task = {};
-  task.width = static_cast<int>(plan.width);
-  task.heads = static_cast<int>(plan.heads);
-  task.stages = static_cast<int>(plan.stages);
-  for (int i = 0; i < task.stages; ++i) {
-    task.b[i] = static_cast<float>(plan.b[i]);
-    for (int j = 0; j < i; ++j) task.a[cuda::pair_of(i, j)] = static_cast<float>(plan.a[i][j]);
-  }
-  task.phi = plan.phi;
-  task.step = plan.step;
-  task.matrix = plan.matrix;
-  task.read = plan.read;
-  task.p_rows = static_cast<int>(plan.p.rows);
-  task.s_rows = static_cast<int>(plan.s.rows);
-  task.beta_rows = static_cast<int>(plan.beta.rows);
-  task.queries = static_cast<int>(plan.queries);
-  task.samples = batch.pointers();
-  return task;
-}
-
 double error_of(const Numbers<float>& got, const Numbers<double>& expected) {
   if (got.size() != expected.size()) return INFINITY;
   double largest = 0, difference = 0;
@@ -239,9 +218,8 @@ void expect_agreement(const Case& c) {
   // as on_device.cpp keeps them: Hebb's rule has no use for matrices unless a query reads them
   if (c.phi == ScanPhi::Value && c.queries == 0) m.clear();
 
-  Task task = task_of(plan, batch);
-  task.arrays = values.pointers();
-  task.kept = {phi.data(), m.empty() ? nullptr : m.data()};
+  Task task =
+      cuda::task_of(plan, values.pointers(), batch.pointers(), {phi.data(), m.empty() ? nullptr : m.data()});
   const int groups =
       static_cast<int>((c.heads + cuda::Team<K::kWidth>::kTeams - 1) / cuda::Team<K::kWidth>::kTeams);
   const auto blocks = static_cast<unsigned>(batch.samples() * groups);

@@ -9,30 +9,6 @@ namespace {
 using cuda::Pass;
 using cuda::Task;
 
-Task task_of(const ScanPlan& plan, const ScanArrays<float>& arrays, const CudaSamples& samples,
-             const CudaKept& kept) {
-  Task task = {};
-  task.width = static_cast<int>(plan.width);
-  task.heads = static_cast<int>(plan.heads);
-  task.stages = static_cast<int>(plan.stages);
-  for (int i = 0; i < task.stages; ++i) {
-    task.b[i] = static_cast<float>(plan.b[i]);
-    for (int j = 0; j < i; ++j) task.a[cuda::pair_of(i, j)] = static_cast<float>(plan.a[i][j]);
-  }
-  task.phi = plan.phi;
-  task.step = plan.step;
-  task.matrix = plan.matrix;
-  task.read = plan.read;
-  task.p_rows = static_cast<int>(plan.p.rows);
-  task.s_rows = static_cast<int>(plan.s.rows);
-  task.beta_rows = static_cast<int>(plan.beta.rows);
-  task.queries = static_cast<int>(plan.queries);
-  task.arrays = arrays;
-  task.samples = samples;
-  task.kept = kept;
-  return task;
-}
-
 void run(const Task& task, Pass pass, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
   const bool extras =
@@ -65,12 +41,12 @@ void run(const Task& task, Pass pass, void* stream) {
 
 void cuda_scan_forward(const ScanPlan& plan, const ScanArrays<float>& arrays, const CudaSamples& samples,
                        const CudaKept& kept, void* stream) {
-  run(task_of(plan, arrays, samples, kept), Pass::Forward, stream);
+  run(cuda::task_of(plan, arrays, samples, kept), Pass::Forward, stream);
 }
 
 void cuda_scan_backward(const ScanPlan& plan, const ScanArrays<float>& arrays, const ScanArrays<float>& grads,
                         const CudaSamples& samples, const CudaKept& kept, void* stream) {
-  Task task = task_of(plan, arrays, samples, kept);
+  Task task = cuda::task_of(plan, arrays, samples, kept);
   task.grads = grads;
   run(task, Pass::Backward, stream);
 }

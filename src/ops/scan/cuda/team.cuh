@@ -31,6 +31,31 @@ struct Task {
   CudaKept kept;
 };
 
+/// From a plan with parts that are given.
+inline Task task_of(const ScanPlan& plan, const ScanArrays<float>& arrays, const CudaSamples& samples,
+                    const CudaKept& kept) {
+  Task task = {};
+  task.width = static_cast<int>(plan.width);
+  task.heads = static_cast<int>(plan.heads);
+  task.stages = static_cast<int>(plan.stages);
+  for (int i = 0; i < task.stages; ++i) {
+    task.b[i] = static_cast<float>(plan.b[i]);
+    for (int j = 0; j < i; ++j) task.a[pair_of(i, j)] = static_cast<float>(plan.a[i][j]);
+  }
+  task.phi = plan.phi;
+  task.step = plan.step;
+  task.matrix = plan.matrix;
+  task.read = plan.read;
+  task.p_rows = static_cast<int>(plan.p.rows);
+  task.s_rows = static_cast<int>(plan.s.rows);
+  task.beta_rows = static_cast<int>(plan.beta.rows);
+  task.queries = static_cast<int>(plan.queries);
+  task.arrays = arrays;
+  task.samples = samples;
+  task.kept = kept;
+  return task;
+}
+
 /// What is known of a call when its kernel is compiled. Stages 0, Phi -1: only the task knows. Extras:
 /// queries, slopes, gradients of dt and the exact flow, which other kernels do not look for.
 template <int Width_, bool Shared_, int Phi_, int Stages_, bool Extras_>
