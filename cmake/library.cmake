@@ -92,10 +92,12 @@ add_library(fastweights
   src/model/schedule.cpp
   src/model/signal.cpp
   src/model/step_rows.cpp
+  src/nn/device_net.cpp
   src/nn/fast_weight_layer.cpp
   src/nn/features.cpp
   src/nn/layers.cpp
   src/ops/rule.cpp
+  src/ops/scan/device_programme.cpp
   src/ops/scan/fused.cpp
   src/ops/scan/on_device.cpp
   src/ops/scan/plan.cpp
@@ -180,8 +182,10 @@ if(FASTWEIGHTS_CUDA)
     src/environment/cuda_device.cu
     src/kernels/cuda/adam.cu
     src/kernels/cuda/dropout.cu
+    src/ops/scan/cuda/collapse.cu
     src/ops/scan/cuda/combine.cu
     src/ops/scan/cuda/extras.cu
+    src/ops/scan/cuda/net.cu
     src/ops/scan/cuda/normalise.cu
     src/ops/scan/cuda/programme.cu
     src/ops/scan/cuda/scan.cu)

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "nn/device_net.h"
 #include "nn/features.h"
 #include "ops/scan/features.h"
-#include "ops/scan/on_device.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
@@ -135,14 +135,14 @@ ScanInput programmed_on_device(const BlockTask& task, const Block& block, const 
                                const Samples& x, const Tensor& w) {
   const ModelParts& parts = *task.parts;
   const bool single = parts.layer_count() == 1;
-  const nn::SlowNumbers made = nn::slow_numbers(parts.layers[l], parts.wiring, x,
-                                                single ? nn::Collapse::WhereLess : nn::Collapse::Never);
-  const DeviceProgramme numbers = {.numbers = made.numbers,
-                                   .values = made.values,
-                                   .mask = task.masks.values[l],
-                                   .samples = input.rows,
-                                   .times = input.z()};
-  const ProgrammeTensors programme = device_programme(numbers, forms_of(parts.wiring));
+  const Tensor& offsets = block.on_device.offsets;
+  const DeviceRows rows = {.mask = task.masks.values[l],
+                           .samples = input.rows,
+                           .times = input.z(),
+                           .steps = offsets.slice(0, offsets.size(0) - 1)};
+  const ProgrammeTensors programme =
+      nn::programme_on_device(parts.layers[l], parts.wiring, x, rows, forms_of(parts.wiring),
+                              single ? nn::Collapse::WhereLess : nn::Collapse::Never);
   const int64_t keys = single && task.shared.keys ? 1 : input.z(),
                 values = single && task.shared.values ? 1 : input.z();
   ScanInput result;

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "ops/scan/normalise.h"
-#include "ops/scan/on_device.h"
 #include "tensor/autograd.h"
 #include "tensor/parallel.h"
 
@@ -17,11 +16,21 @@ Tensor centred(const Linear& layer) {
   return map - map.mean(0, /*keepdim=*/true);
 }
 
-// B^T B / d: [C + 1, C + 1]
+}  // namespace
+
 Tensor gram(const Linear& layer, Products products) {
   const Tensor columns = centred(layer).t();
   return fastweights::linear(columns, columns, {}, products) / static_cast<double>(layer.weight.size(0));
 }
+
+Tensor collapsed(const Linear& in, const LayerNorm& norm, const Linear& out, Products products) {
+  const Tensor scaled = out.weight * norm.weight;  // [O, d]
+  const Tensor map = fastweights::linear(scaled, centred(in).t().contiguous(), {}, products);
+  const Tensor shift = fastweights::linear(norm.bias.unsqueeze(0), out.weight, out.bias, products);
+  return at::cat({map, shift.t()}, 1);
+}
+
+namespace {
 
 // R^T with R^T R = B^T B / d, by Cholesky's method in float64; a column that depends on others does no harm
 Tensor metric_of(const Linear& layer) {
@@ -176,14 +185,6 @@ Tensor make_features(Sources s) {
                         })[0];
 }
 
-// the net's numbers as a product of [x~ r; 1]: [O, C + 2]
-Tensor collapsed(const Linear& in, const LayerNorm& norm, const Linear& out, Products products) {
-  const Tensor scaled = out.weight * norm.weight;  // [O, d]
-  const Tensor map = fastweights::linear(scaled, centred(in).t().contiguous(), {}, products);
-  const Tensor shift = fastweights::linear(norm.bias.unsqueeze(0), out.weight, out.bias, products);
-  return at::cat({map, shift.t()}, 1);
-}
-
 }  // namespace
 
 bool collapses(const FastWeightLayer& layer, const Wiring& wiring) {
@@ -232,40 +233,6 @@ FeatureWeights feature_weights(const FastWeightLayer& layer, const Wiring& wirin
     values = at::cat({layer.value->bias.unsqueeze(1), layer.value->weight}, 1);
   }
   result.v = values.view({heads, width, values.size(1)});
-  return result;
-}
-
-namespace {
-
-// Linear, LayerNorm, Linear on a GPU
-Tensor net_on_device(const std::optional<Linear>& in, const LayerNorm& norm, const Linear& out,
-                     const Tensor& x, Products products, Collapse collapse) {
-  if (!in) return linear(out, layer_norm(norm, {x, {}}), products).value;
-  const int64_t channels = x.size(1), hidden = in->weight.size(0), numbers = out.weight.size(0);
-  const bool less = (channels + 2) * numbers <= hidden * (channels + numbers);
-  if (collapse == Collapse::Never || !less || !device_normalises(channels))
-    return linear(out, layer_norm(norm, linear(*in, {x, {}}, products)), products).value;
-  // x~^T G x~ as it stands, in float64: no digit is lost that the plain form would keep
-  const Linear exact = {in->weight.to(at::kDouble), in->bias.to(at::kDouble)};
-  const Tensor z = device_normalise(x, gram(exact, products), kLayerNormEpsilon, TrailingOne::Yes);
-  return fastweights::linear(z, collapsed(*in, norm, out, products), {}, products);
-}
-
-}  // namespace
-
-SlowNumbers slow_numbers(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
-                         Collapse collapse) {
-  const auto by_head = [&](const Tensor& y) {
-    return y.view({y.size(0), wiring.heads, y.size(1) / wiring.heads});
-  };
-  SlowNumbers result;
-  result.numbers = by_head(net_on_device(layer.input, layer.norm, layer.programme, key_input(wiring.drive, x),
-                                         wiring.products, collapse));
-  if (!layer.value) return result;
-  const Tensor& values = value_input(wiring.drive, x);
-  result.values = by_head(layer.value_norm ? net_on_device(layer.value, *layer.value_norm, *layer.value_out,
-                                                           values, wiring.products, collapse)
-                                           : linear(*layer.value, {values, {}}, wiring.products).value);
   return result;
 }
 

@@ -29,14 +29,9 @@ struct FeatureWeights {
 };
 FeatureWeights feature_weights(const FastWeightLayer& layer, const Wiring& wiring);
 
-/// The slow net's numbers on a GPU, collapsed where that is less work, if wanted: x value and derivative [N,
-/// C].
-struct SlowNumbers {
-  Tensor numbers;  // [N, H, K + V + 1], or [N, H, K + 1] where values come from elsewhere
-  Tensor values;   // [N, H, V] then
-};
-enum class Collapse { Never, WhereLess };
-SlowNumbers slow_numbers(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
-                         Collapse collapse);
+/// B^T B / d: [C + 1, C + 1]
+Tensor gram(const Linear& in, Products products);
+/// The net's numbers as a product of [x~ r; 1]: [O, C + 2]
+Tensor collapsed(const Linear& in, const LayerNorm& norm, const Linear& out, Products products);
 
 }  // namespace fastweights::nn

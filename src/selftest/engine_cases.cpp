@@ -89,13 +89,17 @@ struct Passes {
   int64_t blocks = 1;
 };
 
-Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, at::ScalarType type) {
+// whether a gradient of the series' values is wanted, too: some kernels have none
+enum class SeriesGradient { No, Yes };
+
+Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, at::ScalarType type,
+                  SeriesGradient of_series = SeriesGradient::Yes) {
   config.backend = backend;
   if (backend == Backend::Reference) config.solver.memory_limit = 0;
   const FastWeightProgrammer model = make_model(config, type);
   ModelInput input = make_input(config, batch, type);
   const RecordGradients on(true);
-  input.series.values.set_requires_grad(true);
+  input.series.values.set_requires_grad(of_series == SeriesGradient::Yes);
   const ModelOutput out = model.forward(input, {.mode = Mode::Train, .seed = kSeed});
   // a loss with a weight of its own for every output and every fast weight
   Random random(kSeed + 1);
@@ -104,7 +108,7 @@ Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, a
   for (const Tensor& x : results)
     weights.push_back(uniform(x.sizes(), -1, 1, random, at::kFloat).to(type).to(x.device()));
   std::vector<Tensor> inputs = model.parameter_tensors();
-  inputs.push_back(input.series.values);
+  if (of_series == SeriesGradient::Yes) inputs.push_back(input.series.values);
   Passes passes = {out.outputs.detach().cpu(), {}, {}, {}, out.backend, out.plan.blocks};
   for (const Tensor& gradient : vector_jacobian(results, inputs, weights))
     passes.gradients.push_back(gradient.cpu());
@@ -136,7 +140,7 @@ EngineErrors errors_of(const Passes& got, const Passes& expected) {
     errors.weights = std::max(errors.weights, relative_error(got.w[l], expected.w[l], 0));
   double scale = 0;
   for (const Tensor& gradient : expected.gradients) scale = std::max(scale, largest(gradient));
-  for (size_t i = 0; i < expected.gradients.size(); ++i) {
+  for (size_t i = 0; i < got.gradients.size(); ++i) {
     const double error = relative_error(got.gradients[i], expected.gradients[i], kGradientFloor * scale);
     if (error <= errors.gradients) continue;
     errors.gradients = error;
@@ -161,8 +165,11 @@ std::vector<EngineErrors> engine_errors(const ModelConfig& config, const CaseBat
   std::vector<EngineErrors> result;
   for (const at::ScalarType type : types)
     result.push_back(errors_of(run_passes(config, batch, Backend::Cpu, type), expected));
-  if (!find_device("auto").is_cpu())
-    result.push_back(errors_of(run_passes(config, batch, Backend::Cuda, at::kFloat), expected));
+  if (find_device("auto").is_cpu()) return result;
+  const EngineErrors all = errors_of(run_passes(config, batch, Backend::Cuda, at::kFloat), expected);
+  const EngineErrors less =
+      errors_of(run_passes(config, batch, Backend::Cuda, at::kFloat, SeriesGradient::No), expected);
+  result.push_back(all.largest() >= less.largest() ? all : less);
   return result;
 }
 

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "fastweights/error.h"
-#include "ops/scan/cuda/programme.h"
 #include "ops/scan/cuda/scan.h"
 #include "ops/scan/plan.h"
 #include "ops/scan/time_parallel.h"
@@ -153,81 +152,5 @@ std::string device_scan_refusal(const Tensor& w0) {
 }
 
 std::string device_backend() { return "cuda"; }
-
-namespace {
-
-kernels::CudaProgramme task_of(const DeviceProgramme& input, const ProgrammeForms& forms) {
-  kernels::CudaProgramme task = {};
-  task.rows = input.numbers.size(0);
-  task.heads = input.numbers.size(1);
-  task.width = input.values.defined() ? input.values.size(2) : (input.numbers.size(2) - 1) / 2;
-  task.numbers = pointer(input.numbers);
-  task.values = pointer(input.values);
-  task.mask = pointer(input.mask);
-  task.samples = input.mask.defined() ? input.samples.data_ptr<int64_t>() : nullptr;
-  task.times = input.times;
-  task.key = form_of(forms.key);
-  task.value = form_of(forms.value);
-  task.rate = form_of(forms.rate);
-  return task;
-}
-
-}  // namespace
-
-ProgrammeTensors device_programme(const DeviceProgramme& given, const ProgrammeForms& forms) {
-  DeviceProgramme input = given;
-  input.numbers = plain(given.numbers);
-  input.values = plain(given.values);
-  input.mask = plain(given.mask);
-  const kernels::CudaProgramme task = task_of(input, forms);
-  const Tensor k = buffer({task.rows, task.heads, task.width}, input.numbers),
-               v = buffer(k.sizes(), input.numbers), beta = buffer({task.rows, task.heads}, input.numbers);
-  kernels::cuda_programme(task, {pointer(k), pointer(v), pointer(beta)}, cuda_stream(k));
-  // of the numbers nothing but their shapes is needed again; the mask lives as long as the task points to it
-  const std::vector<int64_t> shape = input.numbers.sizes().vec();
-  const auto backward = [task, shape, mask = input.mask, samples = input.samples](
-                            const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-    const auto or_zeros = [](const Tensor& grad, const Tensor& like) {
-      return grad.defined() ? grad.contiguous() : at::zeros_like(like);
-    };
-    const Tensor gk = or_zeros(grads[0], saved[0]), gv = or_zeros(grads[1], saved[1]),
-                 gb = or_zeros(grads[2], saved[2]);
-    const Tensor numbers = buffer(shape, gk), values = task.values ? buffer(gv.sizes(), gk) : Tensor();
-    kernels::cuda_programme_backward(task, {pointer(saved[0]), pointer(saved[1]), pointer(saved[2])},
-                                     {pointer(gk), pointer(gv), pointer(gb)}, pointer(numbers),
-                                     pointer(values), cuda_stream(gk));
-    return std::vector<Tensor>{numbers, values};
-  };
-  // what is saved must not know its own history
-  const std::vector<Tensor> saved = {k.detach(), v.detach(), beta.detach()};
-  const std::vector<Tensor> out =
-      differentiable("programme", {k, v, beta}, {input.numbers, input.values}, saved, backward);
-  return {out[0], out[1], out[2]};
-}
-
-bool device_normalises(int64_t channels) { return channels <= kernels::kCudaNormaliseChannels; }
-
-Tensor device_normalise(const Tensor& given, const Tensor& gram, double epsilon, TrailingOne one) {
-  const Tensor x = plain(given), metric = plain(gram);
-  const int64_t rows = x.size(0), channels = x.size(1), row = channels + (one == TrailingOne::Yes ? 2 : 1);
-  const kernels::CudaNormalise task = {rows, channels, pointer(x), metric.data_ptr<double>(), epsilon, row};
-  const Tensor out = one == TrailingOne::Yes ? at::ones({rows, row}, x.options().requires_grad(false))
-                                             : buffer({rows, row}, x);
-  const Tensor r = buffer({rows}, x);
-  kernels::cuda_normalise(task, pointer(out), pointer(r), cuda_stream(x));
-  const bool wanted = given.requires_grad();
-  const auto backward = [=](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-    kernels::CudaNormalise again = task;
-    again.x = pointer(saved[0]);
-    again.gram = saved[1].data_ptr<double>();
-    const Tensor grad = grads[0].contiguous(), grad_x = wanted ? buffer(saved[0].sizes(), r) : Tensor();
-    const Tensor grams =
-        buffer({kernels::cuda_normalise_parts(task), task.channels + 1, task.channels + 1}, r);
-    kernels::cuda_normalise_backward(again, pointer(grad), pointer(r), pointer(grad_x), pointer(grams),
-                                     cuda_stream(grad));
-    return std::vector<Tensor>{grad_x, grams.sum(0, /*keepdim=*/false, at::kDouble)};
-  };
-  return differentiable("features", {out}, {given, gram}, {x, metric}, backward)[0];
-}
 
 }  // namespace fastweights

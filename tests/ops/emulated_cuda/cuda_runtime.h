@@ -19,14 +19,14 @@
 
 using cudaStream_t = void*;
 
-struct float4 {
+struct alignas(16) float4 {
   float x, y, z, w;
 };
 
 struct EmulatedIndex {
-  unsigned x = 0;
+  unsigned x = 0, y = 0;
 };
-inline thread_local EmulatedIndex threadIdx, blockIdx, blockDim;
+inline thread_local EmulatedIndex threadIdx, blockIdx, blockDim, gridDim;
 
 namespace emulated_cuda {
 
@@ -47,21 +47,25 @@ inline thread_local Block* block = nullptr;
 
 inline Warp& warp() { return *block->warps[threadIdx.x / 32]; }
 
-/// Blocks one after another.
-inline void run(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
-  for (unsigned b = 0; b < blocks; ++b) {
+/// Blocks of a grid, one after another.
+inline void run(EmulatedIndex grid, unsigned threads, const std::function<void()>& kernel) {
+  for (unsigned b = 0; b < grid.x * grid.y; ++b) {
     Block here(threads);
     std::vector<std::thread> all;
     for (unsigned t = 0; t < threads; ++t)
       all.emplace_back([&, b, t] {
-        threadIdx.x = t;
-        blockIdx.x = b;
-        blockDim.x = threads;
+        threadIdx = {t, 0};
+        blockIdx = {b % grid.x, b / grid.x};
+        blockDim = {threads, 1};
+        gridDim = grid;
         block = &here;
         kernel();
       });
     for (std::thread& thread : all) thread.join();
   }
+}
+inline void run(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
+  run(EmulatedIndex{blocks, 1}, threads, kernel);
 }
 
 }  // namespace emulated_cuda
@@ -79,6 +83,7 @@ inline float __shfl_xor_sync(unsigned, float x, int far) {
   return other;
 }
 
+inline float __expf(float x) { return std::exp(x); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 
 using std::max;

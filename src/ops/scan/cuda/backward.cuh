@@ -3,7 +3,7 @@
 #include "ops/scan/cuda/forward.cuh"
 
 /// The same way back: README.md, sections 3 and 7. M is not computed again but taken back, step by step, from
-/// the nearest matrix that was kept.
+/// the nearest matrix that was kept; the first one is known.
 
 namespace fastweights::kernels::cuda {
 
@@ -17,9 +17,7 @@ template <typename K>
 inline constexpr int kBackwardSteps = K::kShared ? (K::kWidth <= 16   ? 4
                                                     : K::kWidth <= 32 ? 2
                                                                       : 1)
-                                                 : (K::kWidth <= 5    ? 4
-                                                    : K::kWidth <= 10 ? 2
-                                                                      : 1);
+                                                 : (K::kWidth <= 10 ? 2 : 1);
 
 // what the rows of a team give to sums over rows: p of each programme, then these
 enum Sum { kSumBeta = 0, kSumDt = kScanStages, kSumGram = kScanStages + 1 };
@@ -201,7 +199,14 @@ __device__ void step_backward(const Task& task, const Lane<K::kWidth>& lane, con
                               Rows<K::kWidth>& lambda, Inner<K::kWidth>& inner, Parts<K, Steps>& parts,
                               QueryRoom<K::kWidth, K::kExtras>& room) {
   write_backward<K>(task, lane, step, p, row, lambda, inner);
-  if (K::kExtras || K::phi(task) != ScanPhi::Value) write_matrix<K>(task, step, p, -1.0f, step.own, m);
+  if (K::kExtras || K::phi(task) != ScanPhi::Value) {
+    // the first M is at hand, to its last digit
+    if (row == lane.first) {
+      load_matrix<K::kWidth>(task, lane, task.arrays.start, lane.sample * task.heads + lane.head, m);
+    } else {
+      write_matrix<K>(task, step, p, -1.0f, step.own, m);
+    }
+  }
   if constexpr (K::kExtras) write_parts<K>(task, lane, step, lambda, parts.p[t]);
 #pragma unroll
   for (int i = kScanStages - 1; i >= 0; --i) {

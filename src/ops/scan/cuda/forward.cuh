@@ -12,32 +12,6 @@ inline constexpr int kForwardSteps = K::kShared ? 8 : 4;
 inline constexpr int kForwardRing = 3;
 inline constexpr int kForwardThreads = 64;  // a warp that steps, and one that fetches
 
-// instructions of a GPU; elsewhere, where tests run the same code, what they stand for
-__device__ inline float fast_exp2(float x) {
-#if defined(__CUDA_ARCH__)
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return exp2f(x);
-#endif
-}
-
-__device__ inline float fast_reciprocal(float x) {
-#if defined(__CUDA_ARCH__)
-  float y;
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return 1.0f / x;
-#endif
-}
-
-// tanh of x / kTwoLog2E: 1 - 2 / (e^2x + 1), to about 1e-7
-__device__ inline float fast_tanh(float x) {
-  return __fmaf_rn(-2.0f, fast_reciprocal(fast_exp2(x) + 1.0f), 1.0f);
-}
-
 // phi of the team's rows from x = s - r, or s; for a tanh times kTwoLog2E. Lanes without a row give nothing
 // to a softmax
 template <typename K>

@@ -6,10 +6,12 @@
 
 namespace fastweights::kernels::cuda {
 
-// blocks that a multiprocessor should have room for: the recurrence waits, and others may work meanwhile
+// blocks that a multiprocessor should have room for: the recurrence waits, and others may work meanwhile.
+// More of them would leave too few registers, which costs more than it gains
 template <int Width, bool Shared>
 inline constexpr int kBackwardBlocks = Shared&& Width <= 8 ? 6
-                                       : Width <= 20       ? 5
+                                       : Width <= 10       ? 5
+                                       : Width <= 20       ? 4
                                        : Width <= 32       ? 3
                                                            : 1;
 

@@ -1,6 +1,8 @@
 #include <stdexcept>
 
+#include "ops/scan/cuda/collapse.h"
 #include "ops/scan/cuda/combine.h"
+#include "ops/scan/cuda/net.h"
 #include "ops/scan/cuda/programme.h"
 #include "ops/scan/cuda/scan.h"
 
@@ -28,7 +30,20 @@ void cuda_programme_backward(const CudaProgramme&, const CudaProgrammeOutput&, c
 }
 void cuda_normalise(const CudaNormalise&, float*, float*, void*) { refuse(); }
 int64_t cuda_normalise_parts(const CudaNormalise&) { refuse(); }
-void cuda_normalise_backward(const CudaNormalise&, const float*, const float*, float*, float*, void*) {
+void cuda_normalise_backward(const CudaNormalise&, const CudaNormaliseGradient&, const float*, float*, float*,
+                             void*) {
+  refuse();
+}
+void cuda_collapse(const CudaLayers&, float*, double*, void*) { refuse(); }
+void cuda_collapse_backward(const CudaLayers&, const float*, const double*, const CudaLayerGradients&,
+                            void*) {
+  refuse();
+}
+bool cuda_net_pays(int64_t, int64_t) { return false; }
+void cuda_net(const CudaNet&, const CudaProgrammeOutput&, void*) { refuse(); }
+CudaNetParts cuda_net_parts(const CudaNet&) { refuse(); }
+void cuda_net_backward(const CudaNet&, const CudaProgrammeOutput&, const CudaProgrammeOutput&,
+                       const CudaNetGradients&, void*) {
   refuse();
 }
 void cuda_combine(const CudaChunks&, const float*, const float*, const float*, float*, void*) { refuse(); }

@@ -23,10 +23,15 @@ size_t room_of(const CudaNormalise& task) {
   return size * size * (sizeof(double) + sizeof(float)) + (size + 5) * kColumn * sizeof(float);
 }
 
+// rows that there are
+__device__ int64_t last_of(const CudaNormalise& task) {
+  return task.steps ? *task.steps * task.times : task.rows;
+}
+
 // x~ of a tile: [C + 1][kColumn], rows beyond the last one are zero
-__device__ void load_tile(const CudaNormalise& task, int64_t first, float* x) {
+__device__ void load_tile(const CudaNormalise& task, int64_t first, int64_t last, float* x) {
   const int channels = static_cast<int>(task.channels);
-  const int count = static_cast<int>(min(static_cast<int64_t>(kRows), task.rows - first));
+  const int count = static_cast<int>(min(static_cast<int64_t>(kRows), last - first));
   for (int i = static_cast<int>(threadIdx.x); i < kRows * channels; i += kThreads)
     x[i % channels * kColumn + i / channels] = i / channels < count ? task.x[first * channels + i] : 0.0f;
   if (threadIdx.x < kRows)
@@ -55,10 +60,10 @@ __global__ void normalise_kernel(CudaNormalise task, float* out, float* r) {
   double* gram = room;
   float* x = reinterpret_cast<float*>(gram + size * size);
   for (int i = static_cast<int>(threadIdx.x); i < size * size; i += kThreads) gram[i] = task.gram[i];
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < task.rows;
-       first += gridDim.x * kRows) {
+  const int64_t last = last_of(task);
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < last; first += gridDim.x * kRows) {
     __syncthreads();
-    load_tile(task, first, x);
+    load_tile(task, first, last, x);
     __syncthreads();
     double square = 0, sums[kTogether];
     for (int i = share * kTogether; i < size; i += kShares * kTogether) {
@@ -74,22 +79,26 @@ __global__ void normalise_kernel(CudaNormalise task, float* out, float* r) {
 #pragma unroll
     for (int k = 0; k < kShares; ++k) square += squares[k][row];
     const int64_t at = first + row;
-    if (at >= task.rows) continue;
+    if (at >= last) continue;
     const float scale = static_cast<float>(rsqrt(fmax(square, 0.0) + task.epsilon));
     if (share == 0) r[at] = scale;
-    for (int i = share; i < size; i += kShares) out[at * task.out_row + i] = x[i * kColumn + row] * scale;
+    for (int i = share; out && i < size; i += kShares)
+      out[at * task.out_row + i] = x[i * kColumn + row] * scale;
   }
 }
 
 // gradients of x~^T G x~ of a tile's rows, and of x where it is wanted
-__device__ void rows_backward(const CudaNormalise& task, int64_t first, const double* gram, const float* x,
-                              const float* grad, const float* r, float* grad_x, float* grad_square) {
+__device__ void rows_backward(const CudaNormalise& task, int64_t first, int64_t last, const double* gram,
+                              const float* x, const CudaNormaliseGradient& grad, const float* r,
+                              float* grad_x, float* grad_square) {
   const int size = static_cast<int>(task.channels) + 1, row = static_cast<int>(threadIdx.x);
   const int64_t at = first + row;
   float here = 0;
-  if (at < task.rows) {
+  if (at < last) {
     float grad_r = 0;
-    for (int i = 0; i < size; ++i) grad_r += x[i * kColumn + row] * grad[at * task.out_row + i];
+    for (int i = 0; grad.out && i < size; ++i)
+      grad_r += x[i * kColumn + row] * grad.out[at * task.out_row + i];
+    for (int part = 0; !grad.out && part < grad.parts; ++part) grad_r += grad.r[part * task.rows + at];
     // r = (x~^T G x~ + eps)^(-1/2)
     here = -0.5f * r[at] * r[at] * r[at] * grad_r;
     double sums[kTogether];
@@ -99,14 +108,14 @@ __device__ void rows_backward(const CudaNormalise& task, int64_t first, const do
       for (int k = 0; k < kTogether; ++k) {
         if (i + k + 1 < size)
           grad_x[at * task.channels + i + k] =
-              r[at] * grad[at * task.out_row + i + k] + 2.0f * here * static_cast<float>(sums[k]);
+              r[at] * grad.out[at * task.out_row + i + k] + 2.0f * here * static_cast<float>(sums[k]);
       }
     }
   }
   grad_square[row] = here;
 }
 
-__global__ void normalise_backward_kernel(CudaNormalise task, const float* grad, const float* r,
+__global__ void normalise_backward_kernel(CudaNormalise task, CudaNormaliseGradient grad, const float* r,
                                           float* grad_x, float* grad_grams) {
   extern __shared__ double room[];
   const int size = static_cast<int>(task.channels) + 1;
@@ -118,12 +127,12 @@ __global__ void normalise_backward_kernel(CudaNormalise task, const float* grad,
     gram[i] = task.gram[i];
     sums[i] = 0;
   }
-  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < task.rows;
-       first += gridDim.x * kRows) {
+  const int64_t last = last_of(task);
+  for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < last; first += gridDim.x * kRows) {
     __syncthreads();
-    load_tile(task, first, x);
+    load_tile(task, first, last, x);
     __syncthreads();
-    if (threadIdx.x < kRows) rows_backward(task, first, gram, x, grad, r, grad_x, grad_square);
+    if (threadIdx.x < kRows) rows_backward(task, first, last, gram, x, grad, r, grad_x, grad_square);
     __syncthreads();
     for (int entry = static_cast<int>(threadIdx.x); entry < size * size; entry += kThreads) {
       const int i = entry / size, j = entry % size;
@@ -160,8 +169,8 @@ void cuda_normalise(const CudaNormalise& task, float* out, float* r, void* strea
   cuda::check_launch("features");
 }
 
-void cuda_normalise_backward(const CudaNormalise& task, const float* grad, const float* r, float* grad_x,
-                             float* grad_grams, void* stream) {
+void cuda_normalise_backward(const CudaNormalise& task, const CudaNormaliseGradient& grad, const float* r,
+                             float* grad_x, float* grad_grams, void* stream) {
   if (task.rows == 0) return;
   allow_room(normalise_backward_kernel, room_of(task));
   normalise_backward_kernel<<<static_cast<unsigned>(blocks_of(task)), kThreads, room_of(task),

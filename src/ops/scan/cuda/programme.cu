@@ -1,6 +1,7 @@
 #include "ops/scan/cuda/programme.h"
 
 #include "kernels/cuda/check.cuh"
+#include "ops/scan/cuda/fast.cuh"
 
 namespace fastweights::kernels {
 namespace {
@@ -65,21 +66,23 @@ __global__ void programme_kernel(CudaProgramme task, CudaProgrammeOutput out) {
       largest = fmaxf(largest, key[r]);
       if (!own) continue;
       const float value = values[place.value + i];
-      out.v[place.made + i] = (task.value == ScanForm::Tanh ? tanhf(value) : value) * (mask ? mask[i] : 1.0f);
+      out.v[place.made + i] =
+          (task.value == ScanForm::Tanh ? cuda::fast_tanh(cuda::kTwoLog2E * value) : value) *
+          (mask ? mask[i] : 1.0f);
     }
     if (inside && lane == 0) {
       const float rate = task.numbers[place.rate];
-      out.beta[item] = task.rate == ScanForm::Sigmoid ? 1.0f / (1.0f + __expf(-rate)) : rate;
+      out.beta[item] = task.rate == ScanForm::Sigmoid ? cuda::fast_sigmoid(rate) : rate;
     }
     float scale = 1;
     if (task.key == ScanForm::Softmax) {
       largest = team_max<Lanes>(largest);
 #pragma unroll
       for (int r = 0; r < Each; ++r) {
-        key[r] = lane + 32 * r < width ? __expf(key[r] - largest) : 0.0f;
+        key[r] = lane + 32 * r < width ? cuda::fast_exp2(0.5f * cuda::kTwoLog2E * (key[r] - largest)) : 0.0f;
         sum += key[r];
       }
-      scale = 1.0f / team_sum<Lanes>(sum);
+      scale = cuda::fast_reciprocal(team_sum<Lanes>(sum));
     }
 #pragma unroll
     for (int r = 0; r < Each; ++r) {
@@ -111,9 +114,10 @@ __global__ void programme_backward_kernel(CudaProgramme task, CudaProgrammeOutpu
       along += key[r] * grad_key[r];
       const float factor = mask ? mask[i] : 1.0f;
       float slope = factor;
-      if (task.value == ScanForm::Tanh && factor != 0) {
-        const float value = made.v[place.made + i] / factor;
-        slope *= 1.0f - value * value;
+      if (task.value == ScanForm::Tanh) {
+        const float made_value = made.v[place.made + i];
+        const float value = mask && factor != 0 ? made_value * cuda::fast_reciprocal(factor) : made_value;
+        slope -= factor * value * value;
       }
       to_values[place.value + i] = grads.v[place.made + i] * slope;
     }

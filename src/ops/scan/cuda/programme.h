@@ -39,16 +39,25 @@ struct CudaNormalise {
   const float* x;      // [N, C]
   const double* gram;  // [C + 1, C + 1]
   double epsilon;
-  int64_t out_row;  // numbers from one row of the result to the next
+  int64_t out_row;       // numbers from one row of the result to the next
+  const int64_t* steps;  // [1]: steps of `times` rows each that there are, on the device; null: all rows
+  int64_t times;
 };
 
-/// Sets C + 1 numbers of each row of `out`, and r [N].
+/// Sets C + 1 numbers of each row of `out`, unless that is null, and r [N].
 void cuda_normalise(const CudaNormalise& task, float* out, float* r, void* stream);
+
+/// What is known of gradients: of the result, as `out`; or of r alone, in `parts` partial sums [parts, N].
+struct CudaNormaliseGradient {
+  const float* out;
+  const float* r;
+  int64_t parts;
+};
 
 /// Partial sums of the gradient of G: so many of them.
 int64_t cuda_normalise_parts(const CudaNormalise& task);
-/// `grad` as `out`. grad_x [N, C] unless null; grad_grams [parts, C + 1, C + 1] is set.
-void cuda_normalise_backward(const CudaNormalise& task, const float* grad, const float* r, float* grad_x,
-                             float* grad_grams, void* stream);
+/// grad_x [N, C] unless null; grad_grams [parts, C + 1, C + 1] is set.
+void cuda_normalise_backward(const CudaNormalise& task, const CudaNormaliseGradient& grad, const float* r,
+                             float* grad_x, float* grad_grams, void* stream);
 
 }  // namespace fastweights::kernels

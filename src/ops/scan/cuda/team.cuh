@@ -3,6 +3,7 @@
 #include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 
+#include "ops/scan/cuda/fast.cuh"
 #include "ops/scan/cuda/scan.h"
 
 /// How a warp shares the recurrences of some heads of one sample, and what it fetches ahead of its steps.
@@ -76,9 +77,6 @@ struct Team {
   static constexpr int kTeams = 32 / kLanes;
   static constexpr int kRoom = (Width + 3) / 4 * 4;  // of a vector in shared memory
 };
-
-// e^2x is 2 to the power of this times x
-inline constexpr float kTwoLog2E = 2.88539008f;
 
 /// Numbers that a step needs beside p, s and M: README.md, section 2. The write takes `write[i]` of phi_i,
 /// and the read of stage i takes `read[i, j]` of phi_j: dt a_ij G_ij beta_j, for a tanh times kTwoLog2E; in a
