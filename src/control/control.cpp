@@ -101,7 +101,6 @@ Tensor coefficients_gradient(PathKind kind, const Tensor& grad, const Tensor& va
 }
 
 Tensor path_coefficients(PathKind kind, const Tensor& values, const Tensor& times, const Tensor& offsets) {
-  if (!values.device().is_cpu()) return device_coefficients(kind, values, times, offsets);
   const Tensor data = values.detach().contiguous();
   Tensor out = coefficients_value(kind, data, times, offsets);
   const auto backward = [=](const std::vector<Tensor>& grads,
@@ -188,11 +187,15 @@ void Control::set_knots(const Tensor& knots, const Tensor& offsets, const at::De
 
 void Control::make_path(const RaggedSeries& series, const ControlOptions& options) {
   const at::Device device = series.values.device();
+  const auto coefficients = [&](PathKind kind, const Tensor& values) {
+    if (device.is_cpu()) return path_coefficients(kind, values, knots_, offsets_);
+    return device_coefficients(kind, values, {device_knots_, device_offsets_}, offsets_);
+  };
   // copies: what was checked must not change under us
   const Tensor offsets = series.offsets.clone();
   if (options.interpolation != Interpolation::Rectilinear) {
     set_knots(series.times.detach().clone(at::MemoryFormat::Contiguous), offsets, device);
-    coefficients_ = path_coefficients(path_kind(options), series.values, knots_, offsets_);
+    coefficients_ = coefficients(path_kind(options), series.values);
     return;
   }
   FW_CHECK(options.time_channel >= 0 && options.time_channel < series.channels(),
@@ -203,7 +206,7 @@ void Control::make_path(const RaggedSeries& series, const ControlOptions& option
   set_knots((at::arange(doubled.size(0), at::kLong) - twice.slice(0, 0, -1).repeat_interleave(lengths))
                 .to(at::kDouble),
             twice, device);
-  coefficients_ = path_coefficients(PathKind::Linear, doubled, knots_, offsets_);
+  coefficients_ = coefficients(PathKind::Linear, doubled);
 }
 
 Control Control::piecewise_constant(const RaggedTimes& knots, const Tensor& values) {

@@ -54,8 +54,9 @@ void natural_coefficients(PathKind kind, const Series& series, const Tensor& off
 
 }  // namespace
 
-Tensor device_coefficients(PathKind kind, const Tensor& values, const Tensor& times, const Tensor& offsets) {
-  const Series series(values, times, offsets);
+Tensor device_coefficients(PathKind kind, const Tensor& values, const RaggedTimes& knots,
+                           const Tensor& offsets) {
+  const Series series(values, knots.times, knots.offsets);
   const int64_t samples = offsets.size(0) - 1;
   Tensor out = at::empty({values.size(0) - samples, kernels::path_terms(kind), values.size(1)},
                          series.values.options());

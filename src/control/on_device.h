@@ -5,13 +5,13 @@
 #include "kernels/path.h"
 #include "kernels/signature.h"
 
-/// Paths and log-signatures on a GPU, without gradients. Values are float32 on the device; knots, times and
+/// Paths and log-signatures on a GPU, without gradients. Values are float32 on the device; times and
 /// offsets come from either side. Nothing here waits for the device.
 
 namespace fastweights {
 
-/// [N, C] to [N - B, K, C]
-Tensor device_coefficients(kernels::PathKind kind, const Tensor& values, const Tensor& times,
+/// [N, C] to [N - B, K, C]. Knots are on the device; offsets are once more on the CPU.
+Tensor device_coefficients(kernels::PathKind kind, const Tensor& values, const RaggedTimes& knots,
                            const Tensor& offsets);
 
 /// Doubled knots of a rectilinear path: [N, C] to [2 N - B, C]
@@ -34,7 +34,7 @@ Samples device_samples(const DevicePieces& pieces, const Tensor& times, const Te
 Tensor device_logsignature(const kernels::SignaturePlan& plan, const Tensor& points, const Tensor& first,
                            const Tensor& count);
 
-/// logsignature_windows() of values on the device.
+/// logsignature_windows() of values on the device, none of which is missing.
 WindowedLogSignature device_logsignature_windows(const RaggedSeries& series, const Windows& windows,
                                                  const LogSignatureOptions& options);
 

@@ -133,9 +133,10 @@ void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series,
   const ControlConfig& c = config.control;
   const Windows windows = c.window_duration > 0 ? Windows(DurationWindows{c.window_duration})
                                                 : Windows(PointWindows{c.window_increments, c.window_tail});
-  const WindowedLogSignature found =
-      (series.values.device().is_cpu() ? logsignature_windows : device_logsignature_windows)(
-          series, windows, {.depth = c.depth});
+  const RaggedSeries filled = missing == Missing::None ? series : fill_missing(series);
+  const WindowedLogSignature found = series.values.device().is_cpu()
+                                         ? logsignature_windows(series, windows, {.depth = c.depth})
+                                         : device_logsignature_windows(filled, windows, {.depth = c.depth});
   const Tensor counts = sample_lengths(found.offsets);
   for (int64_t b = 0; b < series.samples(); ++b) {
     FW_CHECK(counts[b].item<int64_t>() > 0, "[control] sample ", b, " has too few points for a window of ",
@@ -163,8 +164,7 @@ void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series,
     const Tensor last = control_.knots().index_select(0, offsets.slice(0, 1) - 2);
     end_ = end_ + (end_ - last);
   }
-  const Tensor filled = missing == Missing::None ? series.values : fill_missing(series).values;
-  first_ = rows_of(filled, series.offsets.slice(0, 0, -1));
+  first_ = rows_of(filled.values, series.offsets.slice(0, 0, -1));
 }
 
 bool Signal::jumps() const {

@@ -84,8 +84,15 @@ Tensor coefficients(PathKind kind, const RaggedSeries& series) {
   for (const auto& [first, last] : {std::pair<int64_t, int64_t>{0, 3}, {3, there.samples}}) {
     const int64_t rows = there.offsets[last] - there.offsets[first];
     const Tensor scratch = unset({kernels::path_scratch(rows) * there.channels}, at::kDouble);
-    for (int64_t i = 0; i < (last - first) * there.channels; ++i)
+    Tensor used = at::zeros({scratch.size(0)}, at::kBool);
+    for (int64_t i = 0; i < (last - first) * there.channels; ++i) {
       kernels::cuda::natural_channel(kind, there, first, i, to, scratch.data_ptr<double>());
+      // a thread has its part of the scratch for itself
+      const Tensor own = at::isnan(scratch).logical_not();
+      EXPECT_FALSE(own.logical_and(used).any().item<bool>());
+      used.logical_or_(own);
+      scratch.fill_(NAN);
+    }
   }
   return out;
 }
