@@ -46,6 +46,7 @@ add_library(fastweights
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
+  src/control/on_device.cpp
   src/data/arff_reader.cpp
   src/data/cache.cpp
   src/data/catalogue.cpp
@@ -182,6 +183,8 @@ if(FASTWEIGHTS_CUDA)
     src/environment/cuda_device.cu
     src/kernels/cuda/adam.cu
     src/kernels/cuda/dropout.cu
+    src/kernels/cuda/path.cu
+    src/kernels/cuda/signature.cu
     src/ops/scan/cuda/collapse.cu
     src/ops/scan/cuda/combine.cu
     src/ops/scan/cuda/extras.cu

@@ -56,6 +56,9 @@ class Control {
   /// Constant between knots, with a derivative of zero. Sample b has knots offsets[b] .. offsets[b + 1] - 1
   /// and one value fewer; values [N - B, C]. Differentiable with respect to the values.
   static Control piecewise_constant(const RaggedTimes& knots, const Tensor& values);
+  /// Of values on a GPU, in float32: the path is made and sampled there, without gradients. Nobody looks at
+  /// these values: infinite ones and channels that are never observed must have been found before.
+  static Control on_device(const RaggedSeries& series, const ControlOptions& options = {});
 
   /// Times [Q] for every sample or [B, Q] for each: value and derivative [B, Q, C].
   Samples sample(const Tensor& times) const;
@@ -78,12 +81,16 @@ class Control {
 
  private:
   Control() = default;
+  void make_path(const RaggedSeries& series, const ControlOptions& options);
+  void set_knots(const Tensor& knots, const Tensor& offsets, const at::Device& device);
   Samples sample_ragged(const Tensor& times, const Tensor& offsets) const;
 
   Tensor knots_;         // [N] float64
   Tensor offsets_;       // [B + 1] int64
   Tensor coefficients_;  // [N - B, K, C]
   Tensor one_each_;      // [B + 1] int64: offsets of one time per sample
+  // knots and offsets where the coefficients are
+  Tensor device_knots_, device_offsets_;
 };
 
 /// The series with its gaps filled on straight lines and its ends filled with the nearest observation; a

@@ -2,9 +2,12 @@
 
 #include <cmath>
 
+#include "control/on_device.h"
+#include "control/straight.h"
 #include "fastweights/error.h"
 #include "kernels/path.h"
 #include "tensor/autograd.h"
+#include "tensor/device.h"
 #include "tensor/large.h"
 #include "tensor/parallel.h"
 
@@ -109,6 +112,7 @@ Tensor path_coefficients(PathKind kind, const Tensor& values, const Tensor& time
 
 // doubled knots of a rectilinear path: [N, C] to [2 N - B, C]
 Tensor double_knots(const Tensor& values, const Tensor& offsets, int64_t time_channel) {
+  if (!values.device().is_cpu()) return device_rectilinear_knots(values, offsets, time_channel);
   const int64_t channels = values.size(1), samples = offsets.size(0) - 1;
   const Tensor data = values.detach().contiguous();
   Tensor out = at::empty({2 * values.size(0) - samples, channels}, values.options());
@@ -141,6 +145,8 @@ Tensor double_knots(const Tensor& values, const Tensor& offsets, int64_t time_ch
   return differentiable("control", {out}, {values}, {values}, backward)[0];
 }
 
+}  // namespace
+
 void check_observed(const RaggedSeries& series) {
   const Tensor missing = at::isnan(series.values.detach());
   const int64_t* o = series.offsets.data_ptr<int64_t>();
@@ -151,31 +157,56 @@ void check_observed(const RaggedSeries& series) {
   }
 }
 
-}  // namespace
-
 bool is_causal(Interpolation interpolation) { return interpolation != Interpolation::NaturalCubic; }
 
 Control::Control(const RaggedSeries& series, const ControlOptions& options) {
   check_series(series, "control", 2);
   has_missing(series, "control");
   if (options.never_observed == NeverObserved::Reject) check_observed(series);
+  make_path(series, options);
+}
+
+Control Control::on_device(const RaggedSeries& series, const ControlOptions& options) {
+  FW_CHECK(series.values.defined() && series.values.dim() == 2 && series.values.device().is_cuda() &&
+               series.values.scalar_type() == at::kFloat && !needs_gradient({series.values}),
+           "[control] values on a GPU must be float32 [N, C] without gradients");
+  check_series({at::empty({series.values.size(0), 1}, at::kFloat), series.times, series.offsets}, "control",
+               2);
+  Control control;
+  control.make_path(series, options);
+  return control;
+}
+
+void Control::set_knots(const Tensor& knots, const Tensor& offsets, const at::Device& device) {
+  knots_ = knots;
+  offsets_ = offsets;
+  one_each_ = at::arange(offsets.size(0), at::kLong);
+  device_knots_ = fastweights::on_device(knots_, device);
+  device_offsets_ = fastweights::on_device(offsets_, device);
+}
+
+void Control::make_path(const RaggedSeries& series, const ControlOptions& options) {
+  const at::Device device = series.values.device();
+  const auto coefficients = [&](PathKind kind, const Tensor& values) {
+    if (device.is_cpu()) return path_coefficients(kind, values, knots_, offsets_);
+    return device_coefficients(kind, values, {device_knots_, device_offsets_}, offsets_);
+  };
   // copies: what was checked must not change under us
   const Tensor offsets = series.offsets.clone();
-  one_each_ = at::arange(offsets.size(0), at::kLong);
   if (options.interpolation != Interpolation::Rectilinear) {
-    knots_ = series.times.detach().clone(at::MemoryFormat::Contiguous);
-    offsets_ = offsets;
-    coefficients_ = path_coefficients(path_kind(options), series.values, knots_, offsets_);
+    set_knots(series.times.detach().clone(at::MemoryFormat::Contiguous), offsets, device);
+    coefficients_ = coefficients(path_kind(options), series.values);
     return;
   }
   FW_CHECK(options.time_channel >= 0 && options.time_channel < series.channels(),
            "[control] the time channel must be 0 to ", series.channels() - 1, ", got ", options.time_channel);
   const Tensor doubled = double_knots(series.values, offsets, options.time_channel);
-  offsets_ = 2 * offsets - at::arange(offsets.size(0), at::kLong);
-  const Tensor lengths = offsets_.slice(0, 1) - offsets_.slice(0, 0, -1);
-  knots_ = (at::arange(doubled.size(0), at::kLong) - offsets_.slice(0, 0, -1).repeat_interleave(lengths))
-               .to(at::kDouble);
-  coefficients_ = path_coefficients(PathKind::Linear, doubled, knots_, offsets_);
+  const Tensor twice = 2 * offsets - at::arange(offsets.size(0), at::kLong);
+  const Tensor lengths = twice.slice(0, 1) - twice.slice(0, 0, -1);
+  set_knots((at::arange(doubled.size(0), at::kLong) - twice.slice(0, 0, -1).repeat_interleave(lengths))
+                .to(at::kDouble),
+            twice, device);
+  coefficients_ = coefficients(PathKind::Linear, doubled);
 }
 
 Control Control::piecewise_constant(const RaggedTimes& knots, const Tensor& values) {
@@ -187,9 +218,8 @@ Control Control::piecewise_constant(const RaggedTimes& knots, const Tensor& valu
   FW_CHECK(values.size(0) == pieces, "[control] ", knots.times.size(0), " knots of ",
            knots.offsets.size(0) - 1, " samples have ", pieces, " pieces, got ", values.size(0), " values");
   Control control;
-  control.knots_ = knots.times.detach().clone(at::MemoryFormat::Contiguous);
-  control.offsets_ = knots.offsets.clone();
-  control.one_each_ = at::arange(knots.offsets.size(0), at::kLong);
+  control.set_knots(knots.times.detach().clone(at::MemoryFormat::Contiguous), knots.offsets.clone(),
+                    values.device());
   control.coefficients_ = at::stack({values, at::zeros_like(values)}, 1);
   return control;
 }
@@ -199,6 +229,8 @@ Tensor Control::begin() const { return knots_.index_select(0, offsets_.slice(0, 
 Tensor Control::end() const { return knots_.index_select(0, offsets_.slice(0, 1) - 1); }
 
 Samples Control::sample_ragged(const Tensor& times, const Tensor& offsets) const {
+  if (!coefficients_.device().is_cpu())
+    return device_samples({device_knots_, device_offsets_, coefficients_}, times, offsets);
   const Tensor coefficients = coefficients_.detach().contiguous(), t = times.detach().contiguous();
   const Tensor knots = knots_, knot_offsets = offsets_;
   const int64_t channels = this->channels(), terms = coefficients.size(1);
@@ -279,9 +311,13 @@ Samples Control::at(const Time& time) const {
   return sample_ragged(times, one_each_);
 }
 
+Control straight_path(const RaggedSeries& series) {
+  const ControlOptions straight = {.interpolation = Interpolation::Linear};
+  return series.values.device().is_cpu() ? Control(series, straight) : Control::on_device(series, straight);
+}
+
 RaggedSeries fill_missing(const RaggedSeries& series) {
-  const Control control(series, {.interpolation = Interpolation::Linear});
-  const Tensor line = control.sample(RaggedTimes{series.times, series.offsets}).value;
+  const Tensor line = straight_path(series).sample(RaggedTimes{series.times, series.offsets}).value;
   // observations stay as they are, to the last bit
   return {.values = at::where(at::isnan(series.values), line, series.values),
           .times = series.times,

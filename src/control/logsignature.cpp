@@ -4,7 +4,8 @@
 #include <cmath>
 
 #include "base/lyndon.h"
-#include "fastweights/control.h"
+#include "control/on_device.h"
+#include "control/straight.h"
 #include "fastweights/error.h"
 #include "kernels/signature.h"
 #include "tensor/autograd.h"
@@ -124,6 +125,7 @@ void backward_windows(const WordTable& table, const Tensor& points, const Tensor
 // offsets[b] .. offsets[b + 1] - 1
 Tensor read_windows(std::shared_ptr<const WordTable> table, const Tensor& points, const Tensor& first,
                     const Tensor& count, const Tensor& offsets) {
+  if (!points.device().is_cpu()) return device_logsignature(table->plan, points, first, count);
   const Tensor data = points.detach().contiguous();
   Tensor out = empty_large({first.size(0), table->plan.words}, data.options());
   const bool single = data.scalar_type() == at::kFloat;
@@ -189,6 +191,8 @@ Tensor read_basis(const Tensor& points, const Tensor& first, const Tensor& count
 }
 
 Tensor filled_points(const RaggedSeries& series) {
+  // on a GPU nobody looks
+  if (!series.values.device().is_cpu()) return series.values;
   return has_missing(series, "logsignature") ? fill_missing(series).values : series.values;
 }
 
@@ -270,9 +274,22 @@ WindowRows duration_windows(const RaggedSeries& series, const DurationWindows& w
     rows.offsets.push_back(static_cast<int64_t>(rows.first.size()));
   }
   rows.times = at::tensor(merged, at::kDouble);
-  const Control line(series, {.interpolation = Interpolation::Linear});
-  rows.points = line.sample(RaggedTimes{rows.times, at::tensor(merged_offsets, at::kLong)}).value;
+  const RaggedTimes points = {rows.times, at::tensor(merged_offsets, at::kLong)};
+  rows.points = straight_path(series).sample(points).value;
   return rows;
+}
+
+WindowedLogSignature windowed(const RaggedSeries& series, const Windows& windows,
+                              const LogSignatureOptions& options) {
+  const WindowRows rows = std::holds_alternative<PointWindows>(windows)
+                              ? point_windows(series, std::get<PointWindows>(windows))
+                              : duration_windows(series, std::get<DurationWindows>(windows));
+  const Tensor first = at::tensor(rows.first, at::kLong), count = at::tensor(rows.count, at::kLong);
+  const Tensor offsets = at::tensor(rows.offsets, at::kLong);
+  return {.values = read_basis(rows.points, first, count, offsets, options),
+          .begin = rows.times.index_select(0, first),
+          .end = rows.times.index_select(0, first + count - 1),
+          .offsets = offsets};
 }
 
 }  // namespace
@@ -324,15 +341,15 @@ WindowedLogSignature logsignature_windows(const RaggedSeries& series, const Wind
                                           const LogSignatureOptions& options) {
   check_series(series, "logsignature_windows", 2);
   check_depth("logsignature_windows", series.channels(), options.depth);
-  const WindowRows rows = std::holds_alternative<PointWindows>(windows)
-                              ? point_windows(series, std::get<PointWindows>(windows))
-                              : duration_windows(series, std::get<DurationWindows>(windows));
-  const Tensor first = at::tensor(rows.first, at::kLong), count = at::tensor(rows.count, at::kLong);
-  const Tensor offsets = at::tensor(rows.offsets, at::kLong);
-  return {.values = read_basis(rows.points, first, count, offsets, options),
-          .begin = rows.times.index_select(0, first),
-          .end = rows.times.index_select(0, first + count - 1),
-          .offsets = offsets};
+  return windowed(series, windows, options);
+}
+
+WindowedLogSignature device_logsignature_windows(const RaggedSeries& series, const Windows& windows,
+                                                 const LogSignatureOptions& options) {
+  check_depth("logsignature_windows", series.channels(), options.depth);
+  FW_CHECK(options.basis != LogSignatureBasis::Brackets,
+           "[logsignature_windows] brackets are computed on the CPU alone");
+  return windowed(series, windows, options);
 }
 
 }  // namespace fastweights

@@ -3,22 +3,17 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/path_impl.h"
+
 namespace fastweights::kernels {
 namespace {
 
-// the knots through which one channel is drawn, and where their values come from: a filled knot repeats
-// the first or last observation
-struct Channel {
-  int64_t count;
-  double* t;       // [count]
-  double* x;       // [count]
-  double* slope;   // [count], dx/dt at the knots
-  double* work;    // [count], the eliminated off-diagonal
-  double* knot;    // [count], index on the time grid; whole numbers kept as double to share one scratch array
-  double* source;  // [count], row of the data that gives the value
-};
+using namespace paths;
 
-Channel layout(double* scratch, int64_t length) noexcept {
+// on the CPU the arrays of a channel follow each other
+using Row = Channel<double*>;
+
+Row layout(double* scratch, int64_t length) noexcept {
   return {.count = 0,
           .t = scratch,
           .x = scratch + length,
@@ -28,94 +23,9 @@ Channel layout(double* scratch, int64_t length) noexcept {
           .source = scratch + 5 * length};
 }
 
-template <typename T>
-void gather(PathKind kind, const Knots& knots, const T* data, Channel& channel) noexcept {
-  const int64_t last_row = knots.length - 1;
-  int64_t first = 0, last = last_row;
-  while (first <= last_row && std::isnan(data[first * knots.channels])) ++first;
-  channel.count = 0;
-  if (first > last_row) return;
-  while (std::isnan(data[last * knots.channels])) --last;
-  const bool whole_gap = kind == PathKind::NaturalWholeGap;
-  for (int64_t row = 0; row <= last_row; ++row) {
-    int64_t source = row;
-    if (row < first || row > last) {
-      if (!whole_gap && row != 0 && row != last_row) continue;
-      source = row < first ? first : last;
-    } else if (std::isnan(data[row * knots.channels])) {
-      continue;
-    }
-    const int64_t i = channel.count++;
-    channel.t[i] = knots.times[row];
-    channel.x[i] = data[source * knots.channels];
-    channel.knot[i] = static_cast<double>(row);
-    channel.source[i] = static_cast<double>(source);
-  }
-}
-
-// solves the symmetric tridiagonal system of the natural spline in place: diagonal 2 (1/h_(i-1) + 1/h_i),
-// off-diagonal 1/h_i
-void solve_natural_system(const Channel& channel, double* rhs) noexcept {
-  const int64_t n = channel.count;
-  double left = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    const double right = i + 1 < n ? 1 / (channel.t[i + 1] - channel.t[i]) : 0;
-    double diagonal = 2 * (left + right);
-    if (i > 0) {
-      diagonal -= left * channel.work[i - 1];
-      rhs[i] -= left * rhs[i - 1];
-    }
-    channel.work[i] = right / diagonal;
-    rhs[i] /= diagonal;
-    left = right;
-  }
-  for (int64_t i = n - 2; i >= 0; --i) rhs[i] -= channel.work[i] * rhs[i + 1];
-}
-
-void natural_slopes(const Channel& channel) noexcept {
-  std::fill(channel.slope, channel.slope + channel.count, 0.0);
-  for (int64_t i = 0; i + 1 < channel.count; ++i) {
-    const double h = channel.t[i + 1] - channel.t[i];
-    const double pull = 3 * (channel.x[i + 1] - channel.x[i]) / (h * h);
-    channel.slope[i] += pull;
-    channel.slope[i + 1] += pull;
-  }
-  solve_natural_system(channel, channel.slope);
-}
-
-struct Cubic {
-  double a, b, two_c, three_d;
-};
-
-// the piece between knots p and p + 1 from values and slopes at both ends
-Cubic piece_between(const Channel& channel, int64_t p) noexcept {
-  const double h = channel.t[p + 1] - channel.t[p];
-  const double secant = (channel.x[p + 1] - channel.x[p]) / h;
-  const double s0 = channel.slope[p], s1 = channel.slope[p + 1];
-  return {channel.x[p], s0, (6 * secant - 4 * s0 - 2 * s1) / h, (3 * (s0 + s1) - 6 * secant) / (h * h)};
-}
-
-// natural cubic: through the knots of the channel, then expressed anew on every interval of the time grid
-template <typename T>
-void natural_forward(const Knots& knots, const Channel& channel, T* out) noexcept {
-  natural_slopes(channel);
-  const int64_t c = knots.channels;
-  for (int64_t p = 0; p + 1 < channel.count; ++p) {
-    const Cubic k = piece_between(channel, p);
-    for (auto i = static_cast<int64_t>(channel.knot[p]); i < static_cast<int64_t>(channel.knot[p + 1]); ++i) {
-      const double s = knots.times[i] - channel.t[p];
-      T* o = out + i * 4 * c;
-      o[0] = static_cast<T>(k.a + (k.b + (k.two_c / 2 + k.three_d * s / 3) * s) * s);
-      o[c] = static_cast<T>(k.b + (k.two_c + k.three_d * s) * s);
-      o[2 * c] = static_cast<T>(k.two_c + 2 * k.three_d * s);
-      o[3 * c] = static_cast<T>(k.three_d);
-    }
-  }
-}
-
 // gradients of values (left in channel.x) from gradients of the coefficients on the time grid
 template <typename T>
-void natural_backward(const Knots& knots, const Channel& channel, const T* grad) noexcept {
+void natural_backward(const Knots& knots, const Row& channel, const T* grad) noexcept {
   const int64_t c = knots.channels, n = channel.count;
   double* grad_x = channel.x;
   double* grad_slope = channel.slope;
@@ -153,31 +63,23 @@ void natural_backward(const Knots& knots, const Channel& channel, const T* grad)
 
 // linear and Hermite paths run through every point of the time grid; a gap is filled on the straight line
 template <typename T>
-void straight_forward(PathKind kind, const Knots& knots, const Channel& channel, T* out) noexcept {
+void straight_forward(PathKind kind, const Knots& knots, const Row& channel, T* out) noexcept {
   const int64_t c = knots.channels, terms = path_terms(kind);
   double before = 0;
   for (int64_t p = 0; p + 1 < channel.count; ++p) {
     const double secant = (channel.x[p + 1] - channel.x[p]) / (channel.t[p + 1] - channel.t[p]);
     for (auto i = static_cast<int64_t>(channel.knot[p]); i < static_cast<int64_t>(channel.knot[p + 1]); ++i) {
-      T* o = out + i * terms * c;
-      o[0] = static_cast<T>(channel.x[p] + secant * (knots.times[i] - channel.t[p]));
-      if (kind == PathKind::Linear) {
-        o[c] = static_cast<T>(secant);
-        continue;
-      }
       // the slope at a knot is that of the piece on its left; the first knot takes the first piece's
       if (i == 0) before = secant;
-      const double h = knots.times[i + 1] - knots.times[i];
-      o[c] = static_cast<T>(before);
-      o[2 * c] = static_cast<T>(4 * (secant - before) / h);
-      o[3 * c] = static_cast<T>(3 * (before - secant) / (h * h));
+      store_straight(kind, channel.x[p] + secant * (knots.times[i] - channel.t[p]), secant, before,
+                     knots.times[i + 1] - knots.times[i], c, out + i * terms * c);
       before = secant;
     }
   }
 }
 
 template <typename T>
-void straight_backward(PathKind kind, const Knots& knots, const Channel& channel, const T* grad) noexcept {
+void straight_backward(PathKind kind, const Knots& knots, const Row& channel, const T* grad) noexcept {
   const int64_t c = knots.channels, terms = path_terms(kind), n = channel.count;
   double* grad_x = channel.x;
   std::fill(grad_x, grad_x + n, 0.0);
@@ -210,7 +112,6 @@ bool natural(PathKind kind) noexcept {
   return kind == PathKind::NaturalEndPoint || kind == PathKind::NaturalWholeGap;
 }
 
-// index of the piece that holds t: the number of knots strictly below t, less one
 int64_t find_piece(const Knots& knots, double t, int64_t hint) noexcept {
   const double* times = knots.times;
   const int64_t last = knots.length - 2;
@@ -218,8 +119,7 @@ int64_t find_piece(const Knots& knots, double t, int64_t hint) noexcept {
   for (int64_t i = hint; i <= std::min(hint + 1, last); ++i) {
     if (times[i] < t && t <= times[i + 1]) return i;
   }
-  const int64_t below = std::lower_bound(times, times + knots.length, t) - times;
-  return std::clamp<int64_t>(below - 1, 0, last);
+  return piece_at(times, knots.length, t);
 }
 
 }  // namespace
@@ -227,14 +127,12 @@ int64_t find_piece(const Knots& knots, double t, int64_t hint) noexcept {
 template <typename T>
 void path_coefficients(PathKind kind, const Knots& knots, const T* data, T* coefficients,
                        double* scratch) noexcept {
-  Channel channel = layout(scratch, knots.length);
+  Row channel = layout(scratch, knots.length);
   for (int64_t c = 0; c < knots.channels; ++c) {
     gather(kind, knots, data + c, channel);
     T* out = coefficients + c;
     if (channel.count == 0) {
-      // never observed: the path is zero
-      const int64_t rows = (knots.length - 1) * path_terms(kind);
-      for (int64_t i = 0; i < rows; ++i) out[i * knots.channels] = 0;
+      zero_path(knots.length - 1, path_terms(kind), knots.channels, out);
     } else if (natural(kind)) {
       natural_forward(knots, channel, out);
     } else {
@@ -246,7 +144,7 @@ void path_coefficients(PathKind kind, const Knots& knots, const T* data, T* coef
 template <typename T>
 void path_coefficients_backward(PathKind kind, const Knots& knots, const T* data, const T* grad_coefficients,
                                 T* grad_data, double* scratch) noexcept {
-  Channel channel = layout(scratch, knots.length);
+  Row channel = layout(scratch, knots.length);
   for (int64_t c = 0; c < knots.channels; ++c) {
     gather(kind, knots, data + c, channel);
     if (channel.count == 0) continue;
@@ -273,7 +171,7 @@ void path_sample(const Pieces<T>& pieces, const double* times, int64_t count, T*
     const T* b = a + channels;
     if (pieces.terms == 2) {
       for (int64_t c = 0; c < channels; ++c) {
-        value[c] = static_cast<T>(a[c] + b[c] * s);
+        value[c] = static_cast<T>(line_value(a[c], b[c], s));
         derivative[c] = b[c];
       }
       continue;
@@ -282,8 +180,8 @@ void path_sample(const Pieces<T>& pieces, const double* times, int64_t count, T*
     const T* three_d = two_c + channels;
     for (int64_t c = 0; c < channels; ++c) {
       const double bend = three_d[c] * s;
-      value[c] = static_cast<T>(a[c] + (b[c] + (two_c[c] * 0.5 + bend / 3) * s) * s);
-      derivative[c] = static_cast<T>(b[c] + (two_c[c] + bend) * s);
+      value[c] = static_cast<T>(cubic_value(a[c], b[c], two_c[c], bend, s));
+      derivative[c] = static_cast<T>(cubic_derivative(b[c], two_c[c], bend, s));
     }
   }
 }

@@ -1,6 +1,8 @@
 #include "model/batch.h"
 
 #include "fastweights/error.h"
+#include "tensor/autograd.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 namespace {
@@ -90,11 +92,12 @@ ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input) {
   if (input.start) check_start(*input.start, parts, series);
   const RaggedTimes wanted = wanted_times(input);
   series.values = series.values.to(parts.type());
+  const at::Device device = needs_gradient({series.values}) ? at::Device(at::kCPU) : parts.device();
   const Tensor& features = input.static_features;
   ModelBatch batch = {.series = series,
                       .static_features = features.defined() ? features.to(parts.type()) : features,
                       .wanted = wanted,
-                      .signal = Signal(parts.config, series),
+                      .signal = Signal(parts.config, series, device),
                       .outputs = {},
                       .begin = {},
                       .schedule = {}};
@@ -109,7 +112,9 @@ Samples query_samples(const ModelParts& parts, const ModelBatch& batch, const Fo
   const Signal& signal = batch.signal;
   const Tensor& sample_index = batch.schedule.sample_index;
   const QueryTime when = parts.config.query;
-  const auto rows = [&](const Tensor& x) { return x.defined() ? x.index_select(0, sample_index) : x; };
+  const auto rows = [&](const Tensor& x) {
+    return x.defined() ? x.index_select(0, on_device(sample_index, x.device())) : x;
+  };
   if (when == QueryTime::FirstObservation) {
     const Tensor x = rows(nn::linear(*parts.first, {signal.first(), {}}, parts.wiring.products).value);
     return {x, x};

@@ -4,7 +4,8 @@
 #include "model/schedule.h"
 #include "model/signal.h"
 
-/// An input as the model sees it: checked, on the model's clock, with its steps.
+/// An input as the model sees it: checked, on the model's clock, with its steps. The series is on the CPU;
+/// the signal of a model on a GPU is there, unless somebody wants gradients of the series' values.
 
 namespace fastweights {
 

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "control/on_device.h"
+#include "control/straight.h"
 #include "fastweights/error.h"
 #include "fastweights/logsignature.h"
-#include "tensor/autograd.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 namespace {
@@ -18,6 +20,7 @@ Interpolation interpolation_of(ControlKind kind) {
 
 // the last observation of each channel, before the first one that one; a channel never observed is 0
 Tensor last_observations(const RaggedSeries& series) {
+  if (!series.values.device().is_cpu()) return device_last_observations(series.values, series.offsets);
   const int64_t rows = series.values.size(0), channels = series.channels();
   const Tensor row = at::arange(rows, at::kLong).unsqueeze(1).expand({rows, channels});
   const Tensor missing = at::isnan(series.values.detach());
@@ -32,17 +35,6 @@ Tensor last_observations(const RaggedSeries& series) {
   const Tensor found = from <= last;
   const Tensor values = series.values.gather(0, at::where(found, from, row));
   return at::where(found, values, at::zeros_like(values));
-}
-
-// where no path is made of the values themselves, what a path would check
-enum class Missing { None, Some };
-Missing check_values(const ModelConfig& config, const RaggedSeries& series) {
-  check_series(series, "control", 2);
-  if (!has_missing(series, "control")) return Missing::None;
-  if (config.control.never_observed == NeverObserved::Zero) return Missing::Some;
-  const RecordGradients off(false);
-  Control(series, {.interpolation = Interpolation::Linear, .never_observed = NeverObserved::Reject});
-  return Missing::Some;
 }
 
 RaggedSeries scaled_times(const RaggedSeries& series, double unit) {
@@ -68,27 +60,53 @@ Tensor with_end(const Tensor& rows, const Tensor& offsets, const Tensor& ends) {
   return result;
 }
 
+// rows of a table that is wherever it is
+Tensor rows_of(const Tensor& table, const Tensor& rows) {
+  return table.index_select(0, on_device(rows, table.device()));
+}
+
+RaggedTimes behind(const RaggedTimes& times) {
+  return {at::nextafter(times.times, at::full_like(times.times, INFINITY)), times.offsets};
+}
+
 }  // namespace
 
-Signal::Signal(const ModelConfig& config, const RaggedSeries& series)
+// where no path on the CPU is made of the values themselves, what that would check
+Signal::Missing Signal::check_values(const ModelConfig& config, const RaggedSeries& series) {
+  check_series(series, "control", 2);
+  if (!has_missing(series, "control")) return Missing::None;
+  if (config.control.never_observed == NeverObserved::Reject) check_observed(series);
+  return Missing::Some;
+}
+
+Signal::Signal(const ModelConfig& config, const RaggedSeries& series, const at::Device& device)
     : kind_(config.control.kind),
       time_unit_(config.time_unit),
       control_(Control::piecewise_constant(
           {at::tensor({0.0, 1.0}, at::kDouble), at::tensor({0, 2}, at::kLong)}, at::zeros({1, 1}))) {
-  if (kind_ == ControlKind::LogSignature) {
-    make_windows(config, series);
-  } else if (kind_ == ControlKind::Hold) {
-    make_hold(config, series);
-  } else {
+  const bool path = kind_ != ControlKind::LogSignature && kind_ != ControlKind::Hold;
+  if (path && device.is_cpu()) {
     make_path(config, series);
+    return;
+  }
+  const Missing missing = check_values(config, series);
+  const RaggedSeries there = {on_device(series.values, device), series.times, series.offsets};
+  if (path) {
+    make_path(config, there);
+  } else if (kind_ == ControlKind::Hold) {
+    make_hold(config, there, missing);
+  } else {
+    make_windows(config, there, missing);
   }
 }
 
 void Signal::make_path(const ModelConfig& config, const RaggedSeries& series) {
-  control_ = Control(scaled_times(series, config.time_unit), {.interpolation = interpolation_of(kind_),
-                                                              .end_filling = config.control.end_filling,
-                                                              .never_observed = config.control.never_observed,
-                                                              .time_channel = config.control.time_channel});
+  const ControlOptions options = {.interpolation = interpolation_of(kind_),
+                                  .end_filling = config.control.end_filling,
+                                  .never_observed = config.control.never_observed,
+                                  .time_channel = config.control.time_channel};
+  const RaggedSeries scaled = scaled_times(series, config.time_unit);
+  control_ = series.values.device().is_cpu() ? Control(scaled, options) : Control::on_device(scaled, options);
   begin_ = control_.begin();
   end_ = control_.end();
   if (kind_ == ControlKind::Rectilinear) {
@@ -98,8 +116,7 @@ void Signal::make_path(const ModelConfig& config, const RaggedSeries& series) {
   first_ = control_.at(Time(begin_)).value;
 }
 
-void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series) {
-  const Missing missing = check_values(config, series);
+void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series, Missing missing) {
   const Tensor values = missing == Missing::None ? series.values : last_observations(series);
   const Tensor times = scaled_times(series, config.time_unit).times;
   begin_ = times.index_select(0, series.offsets.slice(0, 0, -1));
@@ -109,15 +126,17 @@ void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series) {
   const Tensor beyond =
       at::maximum(end_ + (end_ - begin_), at::nextafter(end_, at::full_like(end_, INFINITY)));
   control_ = Control::piecewise_constant({with_end(times, series.offsets, beyond), offsets}, values);
-  first_ = values.index_select(0, series.offsets.slice(0, 0, -1));
+  first_ = rows_of(values, series.offsets.slice(0, 0, -1));
 }
 
-void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series) {
+void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series, Missing missing) {
   const ControlConfig& c = config.control;
-  const Missing missing = check_values(config, series);
   const Windows windows = c.window_duration > 0 ? Windows(DurationWindows{c.window_duration})
                                                 : Windows(PointWindows{c.window_increments, c.window_tail});
-  const WindowedLogSignature found = logsignature_windows(series, windows, {.depth = c.depth});
+  const RaggedSeries filled = missing == Missing::None ? series : fill_missing(series);
+  const WindowedLogSignature found = series.values.device().is_cpu()
+                                         ? logsignature_windows(series, windows, {.depth = c.depth})
+                                         : device_logsignature_windows(filled, windows, {.depth = c.depth});
   const Tensor counts = sample_lengths(found.offsets);
   for (int64_t b = 0; b < series.samples(); ++b) {
     FW_CHECK(counts[b].item<int64_t>() > 0, "[control] sample ", b, " has too few points for a window of ",
@@ -134,7 +153,8 @@ void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series)
     map_ = {borders, knots, offsets};
     begin_ = at::zeros_like(count);
   } else {
-    const Tensor duration = ((found.end - found.begin) / time_unit_).to(found.values.scalar_type());
+    const Tensor duration = on_device(((found.end - found.begin) / time_unit_).to(found.values.scalar_type()),
+                                      found.values.device());
     control_ =
         Control::piecewise_constant({borders / time_unit_, offsets}, found.values / duration.unsqueeze(1));
     begin_ = control_.begin();
@@ -144,8 +164,7 @@ void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series)
     const Tensor last = control_.knots().index_select(0, offsets.slice(0, 1) - 2);
     end_ = end_ + (end_ - last);
   }
-  const Tensor filled = missing == Missing::None ? series.values : fill_missing(series).values;
-  first_ = filled.index_select(0, series.offsets.slice(0, 0, -1));
+  first_ = rows_of(filled.values, series.offsets.slice(0, 0, -1));
 }
 
 bool Signal::jumps() const {
@@ -170,15 +189,13 @@ Samples Signal::at(const Time& time) const {
 }
 
 Samples Signal::inside(const RaggedTimes& times) const {
-  const auto behind = [&] {
-    return RaggedTimes{at::nextafter(times.times, at::full_like(times.times, INFINITY)), times.offsets};
-  };
+  const RaggedTimes there = {on_device(times.times, device()), times.offsets};
   if (kind_ == ControlKind::LogSignature) {
-    const Tensor value = control_.sample(behind()).value;
+    const Tensor value = control_.sample(behind(there)).value;
     return {value, value};
   }
-  if (kind_ == ControlKind::Hold) return {control_.sample(behind()).value, {}};
-  return control_.sample(times);
+  if (kind_ == ControlKind::Hold) return {control_.sample(behind(there)).value, {}};
+  return control_.sample(there);
 }
 
 Samples Signal::sample(const RaggedTimes& times) const {
@@ -186,11 +203,8 @@ Samples Signal::sample(const RaggedTimes& times) const {
     const Tensor value = control_.sample(times).value;
     return {value, value};
   }
-  if (kind_ == ControlKind::Hold) {
-    const Tensor now = times.times.detach();
-    const Tensor later = at::nextafter(now, at::full_like(now, INFINITY));
-    return {control_.sample(RaggedTimes{later, times.offsets}).value, {}};
-  }
+  if (kind_ == ControlKind::Hold)
+    return {control_.sample(behind({times.times.detach(), times.offsets})).value, {}};
   return control_.sample(times);
 }
 

@@ -3,13 +3,15 @@
 #include "fastweights/model.h"
 
 /// The signal x(t), x'(t) of a batch on the model's own clock: the series' time divided by time_unit, a count
-/// of windows, or the parameter of a rectilinear path.
+/// of windows, or the parameter of a rectilinear path. Times and knots are on the CPU; values are where the
+/// signal was made.
 
 namespace fastweights {
 
 class Signal {
  public:
-  Signal(const ModelConfig& config, const RaggedSeries& series);
+  /// The series is on the CPU and is checked there. On a GPU the path is made without gradients.
+  Signal(const ModelConfig& config, const RaggedSeries& series, const at::Device& device = at::kCPU);
 
   /// Inside a vector field: a knot belongs to what follows it where the signal is constant between knots.
   Samples at(const Time& time) const;
@@ -40,9 +42,13 @@ class Signal {
     Tensor series, clock, offsets;
   };
 
+  enum class Missing { None, Some };
+
   void make_path(const ModelConfig& config, const RaggedSeries& series);
-  void make_hold(const ModelConfig& config, const RaggedSeries& series);
-  void make_windows(const ModelConfig& config, const RaggedSeries& series);
+  void make_hold(const ModelConfig& config, const RaggedSeries& series, Missing missing);
+  void make_windows(const ModelConfig& config, const RaggedSeries& series, Missing missing);
+  static Missing check_values(const ModelConfig& config, const RaggedSeries& series);
+  at::Device device() const { return control_.coefficients().device(); }
 
   ControlKind kind_;
   double time_unit_;

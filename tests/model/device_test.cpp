@@ -111,6 +111,69 @@ TEST_F(Device, PickedSamplesAreThoseOfABatch) {
   EXPECT_EQ(some.samples(), 2);
 }
 
+// controls by their settings, each with something of its own
+std::vector<ModelConfig> all_controls() {
+  std::vector<ModelConfig> configs;
+  const auto add = [&](ControlConfig control, Drive drive) {
+    ModelConfig c = small_config();
+    c.control = control;
+    c.drive = drive;
+    c.time_unit = 0.7;
+    configs.push_back(c);
+    return &configs.back();
+  };
+  add({.kind = ControlKind::NaturalCubic}, Drive::DerivativeKeys);
+  add({.kind = ControlKind::NaturalCubic, .end_filling = EndFilling::EndPoint}, Drive::Derivative);
+  add({.kind = ControlKind::HermiteCubic}, Drive::DerivativeValues);
+  add({.kind = ControlKind::Linear}, Drive::X);
+  add({.kind = ControlKind::Linear}, Drive::Derivative)->query = QueryTime::LastOfBatch;
+  add({.kind = ControlKind::Rectilinear, .time_channel = 1}, Drive::DerivativeKeys);
+  add({.kind = ControlKind::Hold}, Drive::X);
+  for (const double duration : {0.0, 2.5}) {
+    for (const WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
+      ControlConfig control = {.kind = ControlKind::LogSignature};
+      control.depth = 3;
+      control.window_duration = duration;
+      if (duration == 0) control.window_increments = 2;
+      control.clock = clock;
+      add(control, Drive::Derivative);
+    }
+  }
+  configs.back().initial = InitialWeights::FirstObservation;
+  configs.back().query = QueryTime::FirstObservation;
+  return configs;
+}
+
+TEST_F(Device, EveryControlIsThatOfTheCpu) {
+  RaggedSeries series = some_series({50, 9, 3, 70, 33});
+  for (const bool gaps : {false, true}) {
+    if (gaps) {
+      // something of everything is missing, and a channel of the second series is never observed
+      series.values = testing::with_missing(series.values, 0.3, 8);
+      series.values.slice(0, 50, 59).select(1, 2).fill_(NAN);
+    }
+    for (const ModelConfig& c : all_controls()) {
+      const FastWeightProgrammer there = model(c), here = there.to(at::kCPU);
+      const Tensor expected = here.forward({.series = series}).outputs.detach();
+      EXPECT_LT(
+          relative_error(there.forward(there.prepare({.series = series})).outputs.detach().cpu(), expected),
+          kFloat)
+          << static_cast<int>(c.control.kind) << (gaps ? " with gaps" : "");
+    }
+  }
+}
+
+TEST_F(Device, GradientsOfTheSeriesGoThroughTheCpu) {
+  const FastWeightProgrammer there = model(), here = there.to(at::kCPU);
+  const RecordGradients on(true);
+  const auto gradient = [](const FastWeightProgrammer& model) {
+    RaggedSeries series = some_series({6, 9});
+    series.values.set_requires_grad(true);
+    return gradients(model.forward({.series = series}).outputs.sum(), {series.values})[0];
+  };
+  EXPECT_LT(relative_error(gradient(there).cpu(), gradient(here)), kFloat);
+}
+
 TEST_F(Device, TheSameBitsTwice) {
   ModelConfig c = small_config();
   c.dropout = c.value_dropout = 0.25;

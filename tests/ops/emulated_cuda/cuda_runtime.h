@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-/// As much of CUDA as the kernels of the recurrence use, on the CPU: a thread for each thread of a block,
+/// As much of CUDA as the kernels that are tested here use, on the CPU: a thread for each thread of a block,
 /// which meet where a block's threads meet and nowhere else. It is slow, and shows what a GPU would: wrong
 /// numbers, accesses beyond arrays and, under a thread sanitizer, races.
 
