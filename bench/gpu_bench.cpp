@@ -37,10 +37,12 @@ class GpuRun {
         input_(prepared(batch)),
         labels_(batch.labels.to(device)),
         parameters_(model_.parameter_tensors()),
-        adam_(model_, {}) {}
+        adam_(model_, {}) {
+    adam_.begin_step(1e-4);
+  }
 
-  // forward in training mode, loss, backward, Adam
-  void step() {
+  // of all parameters
+  Tensor gradient() {
     const RecordGradients on(true);
     const ModelOutput out = model_.forward(input_, {.mode = Mode::Train});
     plan_ = out.plan;
@@ -48,8 +50,13 @@ class GpuRun {
     std::vector<Tensor> parts;
     for (const Tensor& grad : grads) parts.push_back(grad.reshape({-1}));
     const RecordGradients off(false);
-    const Tensor flat = at::cat(parts, 0);
-    adam_.step(flat, flat.norm(), 1e-4, 1.0);
+    return at::cat(parts, 0);
+  }
+  // forward in training mode, loss, backward, Adam
+  void step() {
+    const Tensor flat = gradient();
+    const RecordGradients off(false);
+    adam_.apply(flat, flat.norm(), 1.0);
   }
   void forward() {
     const RecordGradients off(false);
@@ -120,6 +127,32 @@ Json line_of(const std::string& shape, const char* what, double ms, double peak,
 
 double megabytes(int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
+// the same work as a graph, without the CPU, which issues more than a hundred small pieces of it each time
+template <typename Work>
+void measure_graph(const std::string& shape, const char* what, const std::string& note, const Work& work,
+                   const at::Device& device, const ScanBenchSettings& settings) {
+  try {
+    DeviceGraph graph(device);
+    graph.record(work, work);
+    const double ms = timed(device, settings.repeat, [&] { graph.replay(); });
+    print(line_of(shape, what, ms, megabytes(device_use(device).peak), note), settings);
+  } catch (const std::exception& trouble) {
+    std::fprintf(stderr, "%s: no graph: %s\n", shape.c_str(), trouble.what());
+  }
+}
+
+void measure_tf32(const std::string& shape, GpuRun& run, const at::Device& device,
+                  const ScanBenchSettings& settings) {
+  const Tensor exact = run.gradient();
+  use_tf32(Tf32::Yes);
+  const double error = ((run.gradient() - exact).norm() / exact.norm()).item<double>();
+  char note[80];
+  std::snprintf(note, sizeof(note), "products in TF32: the gradient differs by %.1e", error);
+  measure_graph(
+      shape, "tf32*", note, [&] { run.step(); }, device, settings);
+  use_tf32(Tf32::No);
+}
+
 void measure(const ScanShape& shape, const at::Device& device, const ScanBenchSettings& settings) {
   GpuRun run(shape.config, make_batch(shape), device);
   const std::string sizes = std::to_string(shape.samples()) + " series, " +
@@ -130,19 +163,12 @@ void measure(const ScanShape& shape, const at::Device& device, const ScanBenchSe
   print(line_of(shape.name, "step", step, megabytes(device_use(device).peak), sizes), settings);
   const double forward = timed(device, settings.repeat, [&] { run.forward(); });
   print(line_of(shape.name, "forward", forward, megabytes(device_use(device).peak), sizes), settings);
-  // the same without the CPU, which issues some hundred small pieces of work in each of them
-  for (const bool whole : {true, false}) {
-    try {
-      DeviceGraph graph(device);
-      graph.record([&] { whole ? run.step() : run.forward(); });
-      const double ms = timed(device, settings.repeat, [&] { graph.replay(); });
-      print(line_of(shape.name, whole ? "step*" : "forward*", ms, megabytes(device_use(device).peak),
-                    "as a CUDA graph, the same batch again"),
-            settings);
-    } catch (const std::exception& trouble) {
-      std::fprintf(stderr, "%s: no graph: %s\n", shape.name.c_str(), trouble.what());
-    }
-  }
+  const std::string graph = "as a CUDA graph, the same batch again";
+  measure_graph(
+      shape.name, "step*", graph, [&] { run.step(); }, device, settings);
+  measure_graph(
+      shape.name, "forward*", graph, [&] { run.forward(); }, device, settings);
+  measure_tf32(shape.name, run, device, settings);
   print(line_of(shape.name, "prepare", run.prepare_ms(), megabytes(run.bytes()),
                 "once for a set: from the CPU's memory"),
         settings);

@@ -151,6 +151,7 @@ namespace {
 // the GPU if there is one that can do this, unless somebody wants another
 at::Device device_for(const TrainCommand& command, const RunConfig& config, Progress& progress) {
   const at::Device device = find_device(command.device);
+  use_tf32(command.tf32 ? Tf32::Yes : Tf32::No);
   if (device.is_cpu()) return device;
   try {
     const FastWeightProgrammer model(config.model, {.device = device});
@@ -219,6 +220,7 @@ void add_train(CLI::App& program, Session& session) {
                 "how often each channel was observed, as further channels");
   app->add_option("--device", command->device,
                   "cpu, cuda, or auto: cuda where it can be used; default: auto");
+  app->add_flag("--tf32", command->tf32, "let products of a GPU round to 11 bits: faster, less exact");
   app->add_option("--memory-limit", command->memory_limit,
                   "bytes that a training step may take beyond the data");
   app->add_option(

@@ -140,6 +140,7 @@ add_library(fastweights
   src/train/metrics.cpp
   src/train/optimise.cpp
   src/train/predict.cpp
+  src/train/recorded_step.cpp
   src/train/report_data.cpp
   src/train/run.cpp
   src/train/run_config.cpp

@@ -112,9 +112,13 @@ class FastWeightProgrammer {
   /// the CPU, so its status is always good.
   PreparedInput prepare(const ModelInput& input) const;
   ModelOutput forward(const PreparedInput& input, const ForwardOptions& options = {}) const;
+  /// Whether a training step on it is one piece of work that can be recorded as a CUDA graph; it is not where
+  /// the memory wants blocks of time, or a linear rule pieces of time side by side.
+  bool can_record(const PreparedInput& input) const;
 
   /// What a training step on this input will take, without doing it; the definition has no plan.
   std::optional<MemoryPlan> plan(const ModelInput& input) const;
+  MemoryPlan plan(const PreparedInput& input) const;
 
   const ModelConfig& config() const;
   /// Method, steps and gradient do not belong to the parameters and may change, for this copy alone.

@@ -173,6 +173,10 @@ PreparedInput FastWeightProgrammer::prepare(const ModelInput& input) const {
   return PreparedInput(make_resident(*parts_, input));
 }
 
+bool FastWeightProgrammer::can_record(const PreparedInput& input) const {
+  return can_be_recorded(parts_, input.resident());
+}
+
 ModelOutput FastWeightProgrammer::forward(const PreparedInput& input, const ForwardOptions& options) const {
   const ModelParts& parts = *parts_;
   check_kernels(parts, options);
@@ -247,6 +251,10 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
   result.backend = solved.backend;
   result.plan = solved.plan;
   return result;
+}
+
+MemoryPlan FastWeightProgrammer::plan(const PreparedInput& input) const {
+  return plan_resident(parts_, input.resident());
 }
 
 std::optional<MemoryPlan> FastWeightProgrammer::plan(const ModelInput& input) const {

@@ -6,6 +6,8 @@
 #include "fastweights/error.h"
 #include "model/memory.h"
 #include "ops/scan/on_device.h"
+#include "ops/scan/plan.h"
+#include "ops/scan/time_parallel.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
@@ -240,6 +242,87 @@ std::shared_ptr<const Resident> select(const Resident& all, const std::vector<in
 
 namespace {
 
+// of each row, and the others
+std::vector<Tensor*> row_tensors(Resident& r) {
+  std::vector<Tensor*> tensors = {&r.steps.x.value, &r.steps.dt, &r.steps.rows};
+  if (!r.steps.x.derivative.is_same(r.steps.x.value)) tensors.push_back(&r.steps.x.derivative);
+  return tensors;
+}
+std::vector<Tensor*> other_tensors(Resident& r, Block& block) {
+  return {&r.begin.value,
+          &r.begin.derivative,
+          &r.first,
+          &r.static_features,
+          &r.start,
+          &r.query.value,
+          &r.query.derivative,
+          &r.sample_index,
+          &r.outputs.left,
+          &r.outputs.right,
+          &r.outputs.part,
+          &r.last.left,
+          &r.last.right,
+          &r.last.part,
+          &block.on_device.offsets,
+          &block.wanted,
+          &block.on_device.output_steps,
+          &block.on_device.output_offsets,
+          &block.ends};
+}
+
+}  // namespace
+
+std::shared_ptr<Resident> with_room(const Resident& batch, int64_t rows) {
+  auto place = std::make_shared<Resident>(batch);
+  const auto block = std::make_shared<Block>(*batch.block);
+  const bool same = batch.steps.x.derivative.is_same(batch.steps.x.value);
+  for (Tensor* tensor : row_tensors(*place)) {
+    if (!tensor->defined()) continue;
+    std::vector<int64_t> shape = tensor->sizes().vec();
+    shape[0] = rows;
+    const Tensor from = *tensor;
+    *tensor = at::zeros(shape, from.options());
+    tensor->narrow(0, 0, from.size(0)).copy_(from);
+  }
+  if (same) place->steps.x.derivative = place->steps.x.value;
+  for (Tensor* tensor : other_tensors(*place, *block)) {
+    if (tensor->defined()) *tensor = tensor->clone();
+  }
+  place->block = block;
+  place->refillable = true;
+  return place;
+}
+
+bool has_room(const Resident& place, const Resident& batch) {
+  Resident to = place, from = batch;
+  Block to_block = *place.block, from_block = *batch.block;
+  const std::vector<Tensor*> rows = row_tensors(to), new_rows = row_tensors(from);
+  if (rows.size() != new_rows.size() || to.steps.dt.size(0) < from.steps.dt.size(0)) return false;
+  const std::vector<Tensor*> others = other_tensors(to, to_block),
+                             new_others = other_tensors(from, from_block);
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (others[i]->defined() != new_others[i]->defined()) return false;
+    if (others[i]->defined() && others[i]->sizes() != new_others[i]->sizes()) return false;
+  }
+  return true;
+}
+
+void refill(const Resident& place, const Resident& batch) {
+  Resident to = place, from = batch;
+  Block to_block = *place.block, from_block = *batch.block;
+  const std::vector<Tensor*> rows = row_tensors(to), new_rows = row_tensors(from);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i]->defined()) rows[i]->narrow(0, 0, new_rows[i]->size(0)).copy_(*new_rows[i]);
+  }
+  const std::vector<Tensor*> others = other_tensors(to, to_block),
+                             new_others = other_tensors(from, from_block);
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (others[i]->defined()) others[i]->copy_(*new_others[i]);
+  }
+}
+
+namespace {
+
 BlockTask task_of(const std::shared_ptr<const ModelParts>& parts, const Resident& resident,
                   const Masks& masks) {
   BlockTask task = {.parts = parts, .signal = {}, .steps = resident.steps, .masks = masks};
@@ -250,10 +333,20 @@ BlockTask task_of(const std::shared_ptr<const ModelParts>& parts, const Resident
   task.rows = resident.rows;
   task.wanted = resident.wanted;
   task.whole = resident.block;
+  // pieces would be those of the samples that were there first
+  if (resident.refillable) task.scan.time_parallel = TimeParallel::Never;
   return task;
 }
 
 }  // namespace
+
+bool can_be_recorded(const std::shared_ptr<const ModelParts>& parts, const Resident& resident) {
+  const BlockTask task = task_of(parts, resident, {});
+  const auto samples = static_cast<int64_t>(resident.samples.size());
+  const kernels::ScanPlan plan = scan_plan(task.scan, parts->wiring.heads, parts->wiring.key_width);
+  return plan_device_memory(task, Recording::Yes).blocks == 1 &&
+         !splits_time(plan, samples, resident.rows.longest);
+}
 
 MemoryPlan plan_resident(const std::shared_ptr<const ModelParts>& parts, const Resident& resident) {
   return plan_device_memory(task_of(parts, resident, {}), Recording::Yes);

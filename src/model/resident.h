@@ -46,7 +46,8 @@ struct Resident {
   Tensor times, offsets, last_times;  // as in ModelOutput
   StepRows rows;                      // offsets and the longest
   std::vector<std::vector<int64_t>> wanted;
-  bool separable = true;  // whether samples can be picked
+  bool separable = true;    // whether samples can be picked
+  bool refillable = false;  // made by with_room()
 
   int64_t bytes() const;
 };
@@ -55,6 +56,16 @@ struct Resident {
 std::shared_ptr<const Resident> make_resident(const ModelParts& parts, const ModelInput& input);
 
 std::shared_ptr<const Resident> select(const Resident& resident, const std::vector<int64_t>& samples);
+
+/// A copy of a batch, with room for so many rows, that stays where it is while its samples are exchanged:
+/// work that was recorded with one of them does all.
+std::shared_ptr<Resident> with_room(const Resident& batch, int64_t rows);
+/// Whether a batch can take the place of the one that is there: as many samples and outputs, no more rows.
+bool has_room(const Resident& place, const Resident& batch);
+void refill(const Resident& place, const Resident& batch);
+
+/// Whether a training step can be recorded: it is not cut into blocks or pieces of time.
+bool can_be_recorded(const std::shared_ptr<const ModelParts>& parts, const Resident& resident);
 
 /// What a training step will take.
 MemoryPlan plan_resident(const std::shared_ptr<const ModelParts>& parts, const Resident& resident);

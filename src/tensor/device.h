@@ -57,8 +57,9 @@ class DeviceGraph {
   ~DeviceGraph();
   DeviceGraph(const DeviceGraph&) = delete;
   DeviceGraph& operator=(const DeviceGraph&) = delete;
-  /// The work must have been done before, and must neither wait for the device nor copy from the CPU.
-  void record(const std::function<void()>& work);
+  /// Neither may wait for the device or copy from the CPU. `warm` is done once and sets up what the work
+  /// needs; the work itself is only recorded.
+  void record(const std::function<void()>& warm, const std::function<void()>& work);
   void replay();
 
  private:
@@ -72,5 +73,7 @@ void synchronise(const at::Device& device);
 /// A copy on the device, on its way when this returns: the numbers go through memory that the device can read
 /// by itself.
 Tensor on_device(const Tensor& tensor, const at::Device& device);
+/// The same into a tensor that is there.
+void copy_to_device(const Tensor& from, const Tensor& to);
 
 }  // namespace fastweights

@@ -89,14 +89,23 @@ DeviceGraph::DeviceGraph(const at::Device& device)
 
 DeviceGraph::~DeviceGraph() = default;
 
-void DeviceGraph::record(const std::function<void()>& work) {
+void DeviceGraph::record(const std::function<void()>& warm, const std::function<void()>& work) {
   c10::cuda::getCurrentCUDAStream().synchronize();
   const c10::cuda::CUDAStreamGuard guard(parts_->stream);
   // once on this stream, so that nothing is set up while it is recorded
-  work();
+  warm();
   parts_->stream.synchronize();
   parts_->graph.capture_begin();
-  work();
+  try {
+    work();
+  } catch (...) {
+    // the stream must not go on recording
+    try {
+      parts_->graph.capture_end();
+    } catch (const std::exception&) {
+    }
+    throw;
+  }
   parts_->graph.capture_end();
 }
 
@@ -111,6 +120,10 @@ Tensor on_device(const Tensor& tensor, const at::Device& device) {
   const bool follow = tensor.requires_grad();
   if (follow || tensor.numel() == 0) return tensor.to(device);
   return tensor.contiguous().pin_memory().to(device, /*non_blocking=*/true);
+}
+
+void copy_to_device(const Tensor& from, const Tensor& to) {
+  to.copy_(from.is_cpu() ? from.contiguous().pin_memory() : from, /*non_blocking=*/true);
 }
 
 }  // namespace fastweights

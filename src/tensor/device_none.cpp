@@ -24,7 +24,7 @@ double DeviceTimer::milliseconds() { refuse(); }
 struct DeviceGraph::Parts {};
 DeviceGraph::DeviceGraph(const at::Device&) { refuse(); }
 DeviceGraph::~DeviceGraph() = default;
-void DeviceGraph::record(const std::function<void()>&) { refuse(); }
+void DeviceGraph::record(const std::function<void()>&, const std::function<void()>&) { refuse(); }
 void DeviceGraph::replay() { refuse(); }
 void synchronise(const at::Device&) { refuse(); }
 
@@ -32,5 +32,6 @@ Tensor on_device(const Tensor& tensor, const at::Device& device) {
   if (!device.is_cpu()) refuse();
   return tensor;
 }
+void copy_to_device(const Tensor&, const Tensor&) { refuse(); }
 
 }  // namespace fastweights

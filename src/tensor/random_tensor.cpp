@@ -25,6 +25,14 @@ Tensor uniform(at::IntArrayRef shape, double low, double high, Random& random, a
   return drawn(shape, type, [&] { return random.uniform(low, high); });
 }
 
+namespace {
+thread_local Tensor device_seed;
+}  // namespace
+
+SeedOnDevice::SeedOnDevice(const Tensor& seed) { device_seed = seed; }
+SeedOnDevice::~SeedOnDevice() { device_seed = Tensor(); }
+const Tensor& SeedOnDevice::current() { return device_seed; }
+
 Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type,
                     const at::Device& device) {
   FW_CHECK(rate >= 0 && rate < 1, "[dropout_mask] rate must be in [0, 1), got ", rate);
@@ -32,7 +40,9 @@ Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::Scal
   if (device.is_cpu()) return drawn(shape, type, [&] { return random.uniform() < rate ? 0 : kept; });
   FW_CHECK(type == at::kFloat, "[dropout_mask] on ", device, " masks are float32, not ", type);
   Tensor mask = at::empty(shape, at::TensorOptions(type).device(device));
-  kernels::cuda_dropout(mask.data_ptr<float>(), mask.numel(), rate, random.state(), cuda_stream(mask));
+  const Tensor& seed = SeedOnDevice::current();
+  kernels::cuda_dropout(mask.data_ptr<float>(), mask.numel(), rate, random.state(),
+                        seed.defined() ? seed.data_ptr<int64_t>() : nullptr, cuda_stream(mask));
   random.skip(static_cast<uint64_t>(mask.numel()));
   return mask;
 }

@@ -13,4 +13,15 @@ Tensor uniform(at::IntArrayRef shape, double low, double high, Random& random, a
 Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type,
                     const at::Device& device = at::kCPU);
 
+/// While it lives, generators of masks on a GPU begin as much later as the number [1] int64 on the device
+/// says: work that was recorded draws other masks each time.
+class SeedOnDevice {
+ public:
+  explicit SeedOnDevice(const Tensor& seed);
+  ~SeedOnDevice();
+  SeedOnDevice(const SeedOnDevice&) = delete;
+  SeedOnDevice& operator=(const SeedOnDevice&) = delete;
+  static const Tensor& current();
+};
+
 }  // namespace fastweights

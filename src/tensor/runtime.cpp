@@ -1,5 +1,6 @@
 #include "tensor/runtime.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 
@@ -21,6 +22,10 @@ at::Device find_device(const std::string& name) {
   if (refusal.empty()) return at::Device(at::kCUDA, 0);
   if (name == "auto") return at::kCPU;
   throw std::runtime_error("[device] cuda cannot be used: " + refusal);
+}
+
+void use_tf32(Tf32 use) {
+  at::globalContext().setFloat32MatmulPrecision(use == Tf32::Yes ? "high" : "highest");
 }
 
 std::string libtorch_version() { return TORCH_VERSION; }

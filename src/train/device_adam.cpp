@@ -14,7 +14,8 @@ DeviceAdam::DeviceAdam(const FastWeightProgrammer& model, const AdamOptions& opt
       parameters_(model.parameter_tensors()),
       flat_(model.flat_parameters()),
       first_(at::zeros_like(flat_)),
-      second_(at::zeros_like(flat_)) {
+      second_(at::zeros_like(flat_)),
+      numbers_(at::zeros({3}, flat_.options().requires_grad(false).dtype(at::kDouble))) {
   const auto& given = options.rate_factors;
   if (std::all_of(given.begin(), given.end(), [](double factor) { return factor == 1; })) return;
   std::vector<Tensor> factors;
@@ -23,9 +24,15 @@ DeviceAdam::DeviceAdam(const FastWeightProgrammer& model, const AdamOptions& opt
   factors_ = at::cat(factors, 0);
 }
 
-void DeviceAdam::step(const Tensor& gradient, const Tensor& norm, double learning_rate, double clip) {
+void DeviceAdam::begin_step(double learning_rate) {
   options_.learning_rate = learning_rate;
   const auto t = static_cast<double>(++steps_);
+  const double correction1 = 1 - std::pow(options_.beta1, t),
+               correction2 = std::sqrt(1 - std::pow(options_.beta2, t));
+  copy_to_device(at::tensor({learning_rate, correction1, correction2}, at::kDouble), numbers_);
+}
+
+void DeviceAdam::apply(const Tensor& gradient, const Tensor& norm, double clip) const {
   const kernels::CudaAdam step = {.count = flat_.numel(),
                                   .parameters = flat_.data_ptr<float>(),
                                   .gradients = gradient.data_ptr<float>(),
@@ -34,13 +41,11 @@ void DeviceAdam::step(const Tensor& gradient, const Tensor& norm, double learnin
                                   .factors = factors_.defined() ? factors_.data_ptr<float>() : nullptr,
                                   .norm = norm.data_ptr<float>(),
                                   .clip = clip,
-                                  .rate = learning_rate,
                                   .beta1 = options_.beta1,
                                   .beta2 = options_.beta2,
                                   .epsilon = options_.epsilon,
                                   .weight_decay = options_.weight_decay,
-                                  .correction1 = 1 - std::pow(options_.beta1, t),
-                                  .correction2 = std::sqrt(1 - std::pow(options_.beta2, t))};
+                                  .numbers = numbers_.data_ptr<double>()};
   kernels::cuda_adam(step, cuda_stream(flat_));
 }
 

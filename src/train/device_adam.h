@@ -11,9 +11,12 @@ class DeviceAdam {
  public:
   DeviceAdam(const FastWeightProgrammer& model, const AdamOptions& options);
 
-  /// `gradient` [P] in the order of the parameters. `norm` [] is its norm: the step is as long as `clip`
-  /// allows (0: any), and a norm that is not finite leaves everything as it is.
-  void step(const Tensor& gradient, const Tensor& norm, double learning_rate, double clip);
+  /// What is new in a step, on its way to the device.
+  void begin_step(double learning_rate);
+  /// The step itself, which a graph may do again. `gradient` [P] in the order of the parameters; `norm` [] is
+  /// its norm: the step is as long as `clip` allows (0: any), and a norm that is not finite leaves everything
+  /// as it is.
+  void apply(const Tensor& gradient, const Tensor& norm, double clip) const;
 
   /// The last step was none: its norm was not finite.
   void take_back() { --steps_; }
@@ -30,6 +33,7 @@ class DeviceAdam {
   std::vector<Tensor> parameters_;
   Tensor flat_, first_, second_;  // [P]
   Tensor factors_;                // [P] of the learning rate, or undefined
+  Tensor numbers_;                // [3] float64: rate and corrections of this step
   int64_t steps_ = 0;
 };
 

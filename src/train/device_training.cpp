@@ -1,5 +1,6 @@
 #include "train/device_training.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -13,6 +14,7 @@ namespace {
 // of the memory that is free, for data that stay
 constexpr double kDataShare = 0.25;
 constexpr double kValidationShare = 0.1;
+constexpr double kRecordShare = 0.4;
 // of a limit for steps
 constexpr int64_t kLeast = int64_t{16} << 20;
 // series that say how large all of them are
@@ -61,11 +63,13 @@ std::optional<PreparedInput> whole_set(const FastWeightProgrammer& model, const 
   return {};
 }
 
-Tensor flat(const std::vector<Tensor>& tensors) {
-  std::vector<Tensor> parts;
-  parts.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) parts.push_back(tensor.reshape({-1}));
-  return at::cat(parts, 0);
+// rows that a batch of so many samples has at most
+int64_t most_rows(const Resident& all, size_t samples) {
+  std::vector<int64_t> steps;
+  for (const ResidentSample& sample : all.samples) steps.push_back(sample.steps);
+  std::sort(steps.rbegin(), steps.rend());
+  return std::accumulate(steps.begin(), steps.begin() + static_cast<int64_t>(std::min(samples, steps.size())),
+                         int64_t{0});
 }
 
 }  // namespace
@@ -88,23 +92,50 @@ DeviceStep DeviceTraining::try_step(const FastWeightProgrammer& model, const Tra
                                     const Tensor& class_weights, const std::optional<Place>& next,
                                     double rate) {
   const Ready& here = *ready_;
-  const std::vector<Tensor> parameters = model.parameter_tensors();
-  const ModelOutput output = model.forward(here.input, {.mode = Mode::Train, .seed = here.place.seed});
-  const Tensor plain_loss = task_loss(output.outputs, here.truth, class_weights);
-  const Tensor loss = config.penalty > 0 ? plain_loss + norm_penalty(parameters, config.penalty) : plain_loss;
-  const std::vector<Tensor> grads = gradients(loss, parameters);
+  const StepWork work = {
+      model, config.clip, config.penalty,
+      class_weights.defined() ? on_device(class_weights.to(at::kFloat), model.device()) : class_weights};
+  StepGradient gradient;
+  if (RecordedStep* recorded = recorded_for(work, here)) {
+    adam_.begin_step(rate);
+    gradient = recorded->run(here.input, here.truth, here.place.seed);
+  } else {
+    gradient = step_gradient(work, here.input, here.truth, here.place.seed);
+    const RecordGradients off(false);
+    // from here on nothing is tried again; a norm that is not finite changes nothing
+    adam_.begin_step(rate);
+    adam_.apply(gradient.flat, gradient.norm, config.clip);
+  }
   const RecordGradients off(false);
-  // a loss that is not finite makes the norm so, and then nothing is changed
-  const Tensor gradient = flat(grads), norm = gradient.norm() + 0 * plain_loss.detach();
-  const Tensor numbers = at::stack({plain_loss.detach(), norm}, 0);
-  // from here on nothing is tried again
-  adam_.step(gradient, norm, rate, config.clip);
   ready_.reset();
   if (next) prepare_next(model, *next);
-  const Tensor known = numbers.cpu();
-  const DeviceStep result = {known[0].item<double>(), known[1].item<double>(), grads};
+  const Tensor known = gradient.numbers.cpu();
+  const DeviceStep result = {known[0].item<double>(), known[1].item<double>(), gradient.pieces};
   if (!std::isfinite(result.gradient_norm)) adam_.take_back();
   return result;
+}
+
+RecordedStep* DeviceTraining::recorded_for(const StepWork& work, const Ready& here) {
+  if (!all_ || recording_ == Recording::Impossible) return nullptr;
+  if (!recorded_ && RecordedStep::possible(work.model, here.input, here.truth)) {
+    const int64_t rows = work.model.config().layers > 1
+                             ? here.input.resident().steps.dt.size(0)
+                             : most_rows(all_->resident(), here.place.samples.size());
+    // what is recorded keeps its memory, and steps of other shapes need some, too
+    const DeviceMemory memory = device_memory(work.model.device());
+    const double grown =
+        static_cast<double>(rows) / static_cast<double>(here.input.resident().steps.dt.size(0));
+    const double needed = grown * static_cast<double>(work.model.plan(here.input).bytes);
+    try {
+      if (needed < kRecordShare * static_cast<double>(memory.free))
+        recorded_ = std::make_unique<RecordedStep>(work, adam_, here.input, here.truth, rows);
+    } catch (const std::exception& error) {
+      if (!is_out_of_memory(error)) throw;
+      release_device_memory();
+    }
+    if (!recorded_) recording_ = Recording::Impossible;
+  }
+  return recorded_ && recorded_->takes(here.input, here.truth) ? recorded_.get() : nullptr;
 }
 
 void DeviceTraining::prepare_next(const FastWeightProgrammer& model, const Place& next) {
@@ -129,6 +160,7 @@ DeviceStep DeviceTraining::step(const FastWeightProgrammer& model, const TrainCo
       if (!is_out_of_memory(error)) throw;
     }
     // half of what it tried, in shorter blocks of time
+    recorded_.reset();
     ready_.reset();
     release_device_memory();
     SolverConfig solver = used.config().solver;

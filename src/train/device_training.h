@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fastweights/train.h"
-#include "train/device_adam.h"
+#include "train/recorded_step.h"
 
 /// Training steps on a GPU: data that stay there, and nothing that the CPU waits for but the loss at the end
 /// of each step.
@@ -40,6 +40,8 @@ class DeviceTraining {
   };
   Ready make_ready(const FastWeightProgrammer& model, const Place& place) const;
   void prepare_next(const FastWeightProgrammer& model, const Place& next);
+  // a graph that can do this step, recorded now if there is none yet; null: there is none
+  RecordedStep* recorded_for(const StepWork& work, const Ready& here);
   DeviceStep try_step(const FastWeightProgrammer& model, const TrainConfig& config,
                       const Tensor& class_weights, const std::optional<Place>& next, double rate);
 
@@ -47,6 +49,9 @@ class DeviceTraining {
   DeviceAdam adam_;
   std::optional<PreparedInput> all_;  // the whole training set, if it stays on the device
   std::optional<Ready> ready_;
+  enum class Recording { Possible, Impossible };
+  Recording recording_ = Recording::Possible;
+  std::unique_ptr<RecordedStep> recorded_;
   std::optional<FastWeightProgrammer> limited_;  // the model within less memory; parameters are shared
   enum class Kept { Unknown, No, Yes };
   Kept validation_kept_ = Kept::Unknown;

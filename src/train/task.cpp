@@ -313,6 +313,19 @@ Tensor squares_on_device(const Tensor& outputs, const Tensor& targets) {
   return ((outputs - wanted).square() * weights).sum() / count;
 }
 
+// of classes [M'] that are all known, on the device of the outputs
+Tensor class_loss(const Tensor& out, const Tensor& classes, const Tensor& class_weights) {
+  const Tensor each_class =
+      class_weights.defined() ? on_device(class_weights.to(out.scalar_type()), out.device()) : Tensor();
+  if (out.size(1) > 1) return at::cross_entropy_loss(out, classes, each_class);
+  const Tensor z = out.squeeze(1), y = classes.to(z.scalar_type());  // [M']
+  // -log sigmoid(z) where y is 1, -log sigmoid(-z) where it is 0
+  const Tensor each = at::softplus((1 - 2 * y) * z);
+  if (!class_weights.defined()) return each.mean();
+  const Tensor weights = each_class.index_select(0, classes);
+  return (each * weights).sum() / weights.sum();
+}
+
 }  // namespace
 
 Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_weights) {
@@ -324,20 +337,13 @@ Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_
     return (outputs - batch.targets).masked_select(known).square().mean();
   }
   FW_CHECK(batch.classes.defined(), "[loss] nothing is known about these series");
+  if (!batch.classes.is_cpu()) return class_loss(outputs, batch.classes, class_weights);
   const Tensor known = batch.classes.ge(0).nonzero().squeeze(1);  // [M']
   if (known.size(0) == 0) return outputs.sum() * 0;
   const bool all = known.size(0) == batch.classes.size(0);
   const Tensor classes = on_device(batch.classes.index_select(0, known), device),
                out = all && !device.is_cpu() ? outputs : outputs.index_select(0, on_device(known, device));
-  const Tensor each_class =
-      class_weights.defined() ? on_device(class_weights.to(out.scalar_type()), device) : Tensor();
-  if (out.size(1) > 1) return at::cross_entropy_loss(out, classes, each_class);
-  const Tensor z = out.squeeze(1), y = classes.to(z.scalar_type());  // [M']
-  // -log sigmoid(z) where y is 1, -log sigmoid(-z) where it is 0
-  const Tensor each = at::softplus((1 - 2 * y) * z);
-  if (!class_weights.defined()) return each.mean();
-  const Tensor weights = each_class.index_select(0, classes);
-  return (each * weights).sum() / weights.sum();
+  return class_loss(out, classes, class_weights);
 }
 
 }  // namespace fastweights

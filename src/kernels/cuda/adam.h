@@ -14,8 +14,8 @@ struct CudaAdam {
   const float* factors;   // of the learning rate, for each parameter; or null
   const float* norm;      // one number, of the gradients: one that is not finite leaves everything as it is
   double clip;            // largest norm; 0: any
-  double rate, beta1, beta2, epsilon, weight_decay;
-  double correction1, correction2;  // 1 - beta1^t, sqrt(1 - beta2^t)
+  double beta1, beta2, epsilon, weight_decay;
+  const double* numbers;  // what changes with every step: the rate, 1 - beta1^t, sqrt(1 - beta2^t)
 };
 
 /// Pointers are of the device, `stream` is a cudaStream_t; a launch that fails throws.

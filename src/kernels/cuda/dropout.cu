@@ -14,19 +14,22 @@ __device__ double uniform(uint64_t state, uint64_t skipped) {
   return static_cast<double>(z >> 11) * 0x1p-53;
 }
 
-__global__ void dropout_kernel(float* mask, int64_t count, double rate, float kept, uint64_t state) {
+__global__ void dropout_kernel(float* mask, int64_t count, double rate, float kept, uint64_t state,
+                               const int64_t* seed) {
   const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < count) mask[i] = uniform(state, static_cast<uint64_t>(i)) < rate ? 0.0f : kept;
+  const uint64_t from = state + (seed ? static_cast<uint64_t>(*seed) : 0);
+  if (i < count) mask[i] = uniform(from, static_cast<uint64_t>(i)) < rate ? 0.0f : kept;
 }
 
 }  // namespace
 
-void cuda_dropout(float* mask, int64_t count, double rate, uint64_t state, void* stream) {
+void cuda_dropout(float* mask, int64_t count, double rate, uint64_t state, const int64_t* seed,
+                  void* stream) {
   constexpr int64_t kThreads = 256;
   if (count == 0) return;
   dropout_kernel<<<static_cast<unsigned>((count + kThreads - 1) / kThreads), kThreads, 0,
                    static_cast<cudaStream_t>(stream)>>>(mask, count, rate, static_cast<float>(1 / (1 - rate)),
-                                                        state);
+                                                        state, seed);
   cuda::check_launch("dropout");
 }
 

@@ -15,7 +15,7 @@ namespace {
 }  // namespace
 
 void cuda_adam(const CudaAdam&, void*) { refuse(); }
-void cuda_dropout(float*, int64_t, double, uint64_t, void*) { refuse(); }
+void cuda_dropout(float*, int64_t, double, uint64_t, const int64_t*, void*) { refuse(); }
 void cuda_straight_path(PathKind, const CudaSeries&, float*, void*) { refuse(); }
 void cuda_natural_path(PathKind, const CudaSeries&, int64_t, int64_t, float*, double*, void*) { refuse(); }
 void cuda_rectilinear_knots(const CudaSeries&, int64_t, float*, void*) { refuse(); }

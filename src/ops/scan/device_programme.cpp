@@ -39,6 +39,7 @@ kernels::CudaProgramme task_of(const DeviceNumbers& input, const DeviceRows& row
   task.key = form_of(forms.key);
   task.value = form_of(forms.value);
   task.rate = form_of(forms.rate);
+  task.steps = steps_of(rows);
   return task;
 }
 

@@ -136,15 +136,18 @@ std::vector<Tensor> backward(const Cut& cut, const std::vector<Tensor>& saved, c
 
 }  // namespace
 
-int64_t parallel_steps(const kernels::ScanPlan& plan, const ScanInput& input) {
+bool splits_time(const kernels::ScanPlan& plan, int64_t samples, int64_t longest) {
   const bool linear = plan.phi == kernels::ScanPhi::Value || plan.phi == kernels::ScanPhi::Difference;
-  if (!linear || plan.queries > 0) return 0;
+  return linear && plan.queries == 0 && longest >= kLongEnough && kBusy / (samples * plan.heads) >= 4;
+}
+
+int64_t parallel_steps(const kernels::ScanPlan& plan, const ScanInput& input) {
   const Tensor offsets = input.offsets.contiguous();
   const int64_t* o = offsets.data_ptr<int64_t>();
   int64_t longest = 0;
   for (int64_t b = 0; b + 1 < offsets.size(0); ++b) longest = std::max(longest, o[b + 1] - o[b]);
+  if (!splits_time(plan, input.w0.size(0), longest)) return 0;
   const int64_t room = kBusy / (input.w0.size(0) * plan.heads);
-  if (longest < kLongEnough || room < 4) return 0;
   // a piece is walked three times, and joining two of them takes about as long as two steps
   const auto best = static_cast<int64_t>(std::sqrt(1.5 * static_cast<double>(longest)));
   const int64_t count = std::min(room, best);

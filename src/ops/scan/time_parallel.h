@@ -26,6 +26,8 @@ struct DeviceCall {
   DeviceArrays backward(const DeviceArrays& arrays, const DeviceArrays& incoming) const;
 };
 
+/// Whether pieces are the better way, for so many samples.
+bool splits_time(const kernels::ScanPlan& plan, int64_t samples, int64_t longest);
 /// Steps of each piece, or 0 where one after another is the better way.
 int64_t parallel_steps(const kernels::ScanPlan& plan, const ScanInput& input);
 

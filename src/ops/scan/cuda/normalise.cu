@@ -18,9 +18,19 @@ int64_t blocks_of(const CudaNormalise& task) {
   return tiles < kMostBlocks ? tiles : kMostBlocks;
 }
 
+// numbers of a row of G in shared memory: whole groups
+__host__ __device__ constexpr int gram_row(int size) {
+  return (size + kTogether - 1) / kTogether * kTogether;
+}
+
 size_t room_of(const CudaNormalise& task) {
-  const auto size = static_cast<size_t>(task.channels + 1);
-  return size * size * (sizeof(double) + sizeof(float)) + (size + 5) * kColumn * sizeof(float);
+  const int size = static_cast<int>(task.channels) + 1;
+  return size * gram_row(size) * sizeof(double) + size * kColumn * sizeof(float);
+}
+
+size_t backward_room_of(const CudaNormalise& task) {
+  const int size = static_cast<int>(task.channels) + 1;
+  return size * size * (sizeof(double) + sizeof(float)) + (size + 1) * kColumn * sizeof(float);
 }
 
 // rows that there are
@@ -49,30 +59,49 @@ __device__ void metric_rows(const double* gram, const float* x, int size, int ro
   }
 }
 
-// four threads for each row, which share the rows of G
+// of x~^T G x~ what columns i .. i + kTogether of the triangle of G give, in one row of the tile
+__device__ double square_part(const double* triangle, const float* x, int size, int row, int i) {
+  double sums[kTogether] = {};
+  const int last = min(i + kTogether, size);
+  for (int j = 0; j < last; ++j) {
+    const double here = x[j * kColumn + row];
+    const auto* from = reinterpret_cast<const double2*>(triangle + j * gram_row(size) + i);
+#pragma unroll
+    for (int k = 0; k < kTogether / 2; ++k) {
+      const double2 two = from[k];
+      sums[2 * k] += two.x * here;
+      sums[2 * k + 1] += two.y * here;
+    }
+  }
+  double square = 0;
+#pragma unroll
+  for (int k = 0; k < kTogether; ++k) square += i + k < size ? x[(i + k) * kColumn + row] * sums[k] : 0.0;
+  return square;
+}
+
+// four threads for each row, which share the columns of G
 constexpr int kShares = kThreads / kRows;
 
 __global__ void normalise_kernel(CudaNormalise task, float* out, float* r) {
-  extern __shared__ double room[];
+  extern __shared__ __align__(16) double room[];
   __shared__ double squares[kShares][kRows];
   const int size = static_cast<int>(task.channels) + 1, row = static_cast<int>(threadIdx.x) % kRows,
             share = static_cast<int>(threadIdx.x) / kRows;
-  double* gram = room;
-  float* x = reinterpret_cast<float*>(gram + size * size);
-  for (int i = static_cast<int>(threadIdx.x); i < size * size; i += kThreads) gram[i] = task.gram[i];
+  double* triangle = room;
+  float* x = reinterpret_cast<float*>(triangle + size * gram_row(size));
+  for (int entry = static_cast<int>(threadIdx.x); entry < size * gram_row(size); entry += kThreads) {
+    const int j = entry / gram_row(size), i = entry % gram_row(size);
+    // the part below the diagonal is added to the one above it
+    triangle[entry] = i < size && j <= i ? (j < i ? 2 : 1) * task.gram[j * size + i] : 0.0;
+  }
   const int64_t last = last_of(task);
   for (int64_t first = static_cast<int64_t>(blockIdx.x) * kRows; first < last; first += gridDim.x * kRows) {
     __syncthreads();
     load_tile(task, first, last, x);
     __syncthreads();
-    double square = 0, sums[kTogether];
-    for (int i = share * kTogether; i < size; i += kShares * kTogether) {
-      metric_rows(gram, x, size, row, i, sums);
-#pragma unroll
-      for (int k = 0; k < kTogether; ++k) {
-        if (i + k < size) square += x[(i + k) * kColumn + row] * sums[k];
-      }
-    }
+    double square = 0;
+    for (int i = share * kTogether; i < size; i += kShares * kTogether)
+      square += square_part(triangle, x, size, row, i);
     squares[share][row] = square;
     __syncthreads();
     square = 0;
@@ -115,9 +144,39 @@ __device__ void rows_backward(const CudaNormalise& task, int64_t first, int64_t 
   grad_square[row] = here;
 }
 
+// adds a tile's part of the gradient of G on and below its diagonal, two rows and two columns for each thread
+__device__ void add_gram(const float* x, const float* grad_square, int size, float* sums) {
+  const int pairs = (size + 1) / 2, count = pairs * (pairs + 1) / 2;
+  for (int pair = static_cast<int>(threadIdx.x); pair < count; pair += kThreads) {
+    // row r of a triangle begins at r (r + 1) / 2
+    int r = static_cast<int>((sqrtf(8.0f * static_cast<float>(pair) + 1.0f) - 1.0f) / 2);
+    if (r * (r + 1) / 2 > pair) --r;
+    if ((r + 1) * (r + 2) / 2 <= pair) ++r;
+    const int i = 2 * r, j = 2 * (pair - r * (r + 1) / 2);
+    const int next_i = min(i + 1, size - 1), next_j = min(j + 1, size - 1);
+    float parts[2][2] = {};
+    for (int n = 0; n < kRows; ++n) {
+      const float left[] = {grad_square[n] * x[i * kColumn + n], grad_square[n] * x[next_i * kColumn + n]},
+                  right[] = {x[j * kColumn + n], x[next_j * kColumn + n]};
+#pragma unroll
+      for (int a = 0; a < 2; ++a) {
+#pragma unroll
+        for (int b = 0; b < 2; ++b) parts[a][b] += left[a] * right[b];
+      }
+    }
+#pragma unroll
+    for (int a = 0; a < 2; ++a) {
+#pragma unroll
+      for (int b = 0; b < 2; ++b) {
+        if (i + a < size && j + b <= i + a) sums[(i + a) * size + j + b] += parts[a][b];
+      }
+    }
+  }
+}
+
 __global__ void normalise_backward_kernel(CudaNormalise task, CudaNormaliseGradient grad, const float* r,
                                           float* grad_x, float* grad_grams) {
-  extern __shared__ double room[];
+  extern __shared__ __align__(16) double room[];
   const int size = static_cast<int>(task.channels) + 1;
   double* gram = room;
   float* sums = reinterpret_cast<float*>(gram + size * size);  // of the gradient of G, which is symmetric
@@ -134,14 +193,7 @@ __global__ void normalise_backward_kernel(CudaNormalise task, CudaNormaliseGradi
     __syncthreads();
     if (threadIdx.x < kRows) rows_backward(task, first, last, gram, x, grad, r, grad_x, grad_square);
     __syncthreads();
-    for (int entry = static_cast<int>(threadIdx.x); entry < size * size; entry += kThreads) {
-      const int i = entry / size, j = entry % size;
-      if (j > i) continue;
-      const float *left = x + i * kColumn, *right = x + j * kColumn;
-      float sum = 0;
-      for (int n = 0; n < kRows; ++n) sum += grad_square[n] * left[n] * right[n];
-      sums[entry] += sum;
-    }
+    add_gram(x, grad_square, size, sums);
   }
   __syncthreads();
   for (int entry = static_cast<int>(threadIdx.x); entry < size * size; entry += kThreads) {
@@ -172,8 +224,8 @@ void cuda_normalise(const CudaNormalise& task, float* out, float* r, void* strea
 void cuda_normalise_backward(const CudaNormalise& task, const CudaNormaliseGradient& grad, const float* r,
                              float* grad_x, float* grad_grams, void* stream) {
   if (task.rows == 0) return;
-  allow_room(normalise_backward_kernel, room_of(task));
-  normalise_backward_kernel<<<static_cast<unsigned>(blocks_of(task)), kThreads, room_of(task),
+  allow_room(normalise_backward_kernel, backward_room_of(task));
+  normalise_backward_kernel<<<static_cast<unsigned>(blocks_of(task)), kThreads, backward_room_of(task),
                               static_cast<cudaStream_t>(stream)>>>(task, grad, r, grad_x, grad_grams);
   cuda::check_launch("features");
 }

@@ -99,16 +99,18 @@ __global__ void programme_backward_kernel(CudaProgramme task, CudaProgrammeOutpu
   const int lane = static_cast<int>(threadIdx.x) % Lanes, width = static_cast<int>(task.width);
   float* to_values = task.values ? grad_values : grad_numbers;
   const bool soft = task.key == ScanForm::Softmax;
+  const int64_t count = task.steps ? *task.steps * task.times * task.heads : items;
   int64_t item = (static_cast<int64_t>(blockIdx.x) * kThreads + threadIdx.x) / Lanes;
   for (; item - (threadIdx.x % 32) / Lanes < items; item += teams) {
-    const bool inside = item < items;
+    const bool inside = item < items, there = item < count;
     const Place place = place_of(task, inside ? item : 0);
-    const float* mask = inside ? mask_of(task, item) : nullptr;
+    const float* mask = there ? mask_of(task, item) : nullptr;
     float key[Each] = {}, grad_key[Each] = {}, along = 0;
 #pragma unroll
     for (int r = 0; r < Each; ++r) {
       const int i = lane + 32 * r;
-      if (!inside || i >= width) continue;
+      if (inside && !there && i < width) to_values[place.value + i] = 0;
+      if (!there || i >= width) continue;
       grad_key[r] = grads.k[place.made + i];
       if (soft) key[r] = made.k[place.made + i];
       along += key[r] * grad_key[r];
@@ -124,7 +126,7 @@ __global__ void programme_backward_kernel(CudaProgramme task, CudaProgrammeOutpu
     if (inside && lane == 0) {
       const float beta = made.beta[item];
       grad_numbers[place.rate] =
-          grads.beta[item] * (task.rate == ScanForm::Sigmoid ? beta * (1.0f - beta) : 1.0f);
+          there ? grads.beta[item] * (task.rate == ScanForm::Sigmoid ? beta * (1.0f - beta) : 1.0f) : 0.0f;
     }
     if (soft) along = team_sum<Lanes>(along);
 #pragma unroll

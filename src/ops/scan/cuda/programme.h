@@ -17,6 +17,7 @@ struct CudaProgramme {
   const int64_t* samples;  // [N / times]: whose a row is; null without a mask
   int64_t times;           // rows for each entry of `samples`
   ScanForm key, value, rate;
+  const int64_t* steps;  // [1]: steps of `times` rows each that there are, on the device; null: all rows
 };
 
 /// k [N, H, D], v [N, H, D], beta [N, H]
@@ -25,7 +26,8 @@ struct CudaProgrammeOutput {
 };
 void cuda_programme(const CudaProgramme& task, const CudaProgrammeOutput& out, void* stream);
 
-/// `made` is what the forward pass put out, `grads` the gradients of that. Sets those of numbers and values.
+/// `made` is what the forward pass put out, `grads` the gradients of that. Sets those of numbers and values;
+/// of rows that are not there to zero.
 void cuda_programme_backward(const CudaProgramme& task, const CudaProgrammeOutput& made,
                              const CudaProgrammeOutput& grads, float* grad_numbers, float* grad_values,
                              void* stream);
