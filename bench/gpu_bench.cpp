@@ -168,7 +168,7 @@ void measure(const ScanShape& shape, const at::Device& device, const ScanBenchSe
       shape.name, "step*", graph, [&] { run.step(); }, device, settings);
   measure_graph(
       shape.name, "forward*", graph, [&] { run.forward(); }, device, settings);
-  measure_tf32(shape.name, run, device, settings);
+  if (!settings.tiny) measure_tf32(shape.name, run, device, settings);
   print(line_of(shape.name, "prepare", run.prepare_ms(), megabytes(run.bytes()),
                 "once for a set: from the CPU's memory"),
         settings);

@@ -154,20 +154,38 @@ std::vector<Tensor> linear_gradients(const Tensor& grad, const Tensor& x, const 
 
 bool wants_gradient(const Tensor& input) { return input.defined() && input.requires_grad(); }
 
+// rows up to which a sum over them is faster as a product with ones on a GPU, whose sums over few rows are
+// slow
+constexpr int64_t kFewRows = 4096;
+
+// the same on a GPU, by the library's products
+std::vector<Tensor> device_gradients(const Tensor& grad, const Tensor& x, const Tensor& weight,
+                                     const std::vector<bool>& wanted) {
+  const Tensor g = rows_of(grad);  // [R, O]
+  std::vector<Tensor> result(3);
+  if (wanted[0]) result[0] = at::mm(g, weight).view(x.sizes());
+  if (wanted[1]) result[1] = at::mm(g.t(), rows_of(x));
+  if (wanted[2])
+    result[2] = g.size(0) > kFewRows ? g.sum(0) : at::mv(g.t(), at::ones({g.size(0)}, g.options()));
+  return result;
+}
+
 }  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Products products) {
   check_linear(x, weight, bias);
-  if (products == Products::Fast || !has_kernel(x)) return at::linear(x, weight, bias);
+  const bool elsewhere = !x.device().is_cpu();
+  if (!elsewhere && (products == Products::Fast || !has_kernel(x))) return at::linear(x, weight, bias);
   Tensor y;  // [..., O]
   {
     const RecordGradients off(false);
-    y = linear_value(x, weight, bias);
+    y = elsewhere ? at::linear(x, weight, bias) : linear_value(x, weight, bias);
   }
   const std::vector<bool> wanted = {wants_gradient(x), wants_gradient(weight), wants_gradient(bias)};
+  const auto backward = elsewhere ? device_gradients : linear_gradients;
   return differentiable("linear", {y}, {x, weight, bias}, {x, weight},
-                        [wanted](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-                          return linear_gradients(grads[0], saved[0], saved[1], wanted);
+                        [=](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
+                          return backward(grads[0], saved[0], saved[1], wanted);
                         })[0];
 }
 

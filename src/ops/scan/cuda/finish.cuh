@@ -145,7 +145,7 @@ __device__ void fetch_backward(const Task& task, const Lane<K::kWidth>& lane,
     start_fetching(piece - 2);
     __pipeline_wait_prior(2);
     __syncwarp();
-    make_factors<Pass::Backward, K, kSteps>(task, lane.index, pieces.steps_of(piece),
+    make_factors<Pass::Backward, K, kSteps>(task, lane, pieces.steps_of(piece),
                                             chunks[piece % kBackwardRing]);
     __syncthreads();
   }

@@ -191,7 +191,7 @@ __device__ void fetch_forward(const Task& task, const Lane<K::kWidth>& lane, Pie
     start_fetching(piece + 1);
     __pipeline_wait_prior(1);
     __syncwarp();
-    make_factors<Pass::Forward, K, kSteps>(task, lane.index, count_of(piece), chunks[piece % kForwardRing]);
+    make_factors<Pass::Forward, K, kSteps>(task, lane, count_of(piece), chunks[piece % kForwardRing]);
     __syncthreads();
   }
 }
