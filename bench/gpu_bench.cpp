@@ -143,14 +143,17 @@ void measure_graph(const std::string& shape, const char* what, const std::string
 
 void measure_tf32(const std::string& shape, GpuRun& run, const at::Device& device,
                   const ScanBenchSettings& settings) {
+  struct Tf32Here {
+    Tf32Here() { use_tf32(Tf32::Yes); }
+    ~Tf32Here() { use_tf32(Tf32::No); }
+  };
   const Tensor exact = run.gradient();
-  use_tf32(Tf32::Yes);
+  const Tf32Here on;
   const double error = ((run.gradient() - exact).norm() / exact.norm()).item<double>();
   char note[80];
   std::snprintf(note, sizeof(note), "products in TF32: the gradient differs by %.1e", error);
   measure_graph(
       shape, "tf32*", note, [&] { run.step(); }, device, settings);
-  use_tf32(Tf32::No);
 }
 
 void measure(const ScanShape& shape, const at::Device& device, const ScanBenchSettings& settings) {

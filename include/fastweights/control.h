@@ -54,7 +54,8 @@ class Control {
  public:
   explicit Control(const RaggedSeries& series, const ControlOptions& options = {});
   /// Constant between knots, with a derivative of zero. Sample b has knots offsets[b] .. offsets[b + 1] - 1
-  /// and one value fewer; values [N - B, C]. Differentiable with respect to the values.
+  /// and one value fewer; values [N - B, C]. Differentiable with respect to the values, unless those are on a
+  /// GPU.
   static Control piecewise_constant(const RaggedTimes& knots, const Tensor& values);
   /// Of values on a GPU, in float32: the path is made and sampled there, without gradients. Nobody looks at
   /// these values: infinite ones and channels that are never observed must have been found before.

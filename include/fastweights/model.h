@@ -66,6 +66,9 @@ enum class Mode { Evaluate, Train };
 struct ForwardOptions {
   Mode mode = Mode::Evaluate;  ///< Train: with dropout
   uint64_t seed = 0;           ///< of dropout
+  /// On a GPU: a number [1] int64 in its memory that is added to the seed, so that recorded work can draw
+  /// other masks each time.
+  Tensor more_seed = {};
   /// Called with every time at which the signal was looked at, and what was there: value and derivative [B,
   /// C].
   std::function<void(const Time&, const Samples&)> observe = {};
@@ -115,6 +118,8 @@ class FastWeightProgrammer {
   /// Whether a training step on it is one piece of work that can be recorded as a CUDA graph; it is not where
   /// the memory wants blocks of time, or a linear rule pieces of time side by side.
   bool can_record(const PreparedInput& input) const;
+  /// Whether rows that are there without being used would cost such a step time.
+  bool rows_cost_time() const;
 
   /// What a training step on this input will take, without doing it; the definition has no plan.
   std::optional<MemoryPlan> plan(const ModelInput& input) const;

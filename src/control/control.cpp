@@ -212,6 +212,9 @@ void Control::make_path(const RaggedSeries& series, const ControlOptions& option
 Control Control::piecewise_constant(const RaggedTimes& knots, const Tensor& values) {
   FW_CHECK(values.dim() == 2 && at::isFloatingType(values.scalar_type()),
            "[control] values must be floating-point [N - B, C], got ", values.sizes());
+  FW_CHECK(values.device().is_cpu() || (values.scalar_type() == at::kFloat && !values.requires_grad()),
+           "[control] values on ", values.device(), " must be float32 without gradient, got ",
+           values.scalar_type());
   // knots must be what the times of a series must be
   check_series({at::zeros({knots.times.size(0), 1}, at::kDouble), knots.times, knots.offsets}, "control", 2);
   const int64_t pieces = knots.times.size(0) - (knots.offsets.size(0) - 1);

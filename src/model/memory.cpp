@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "fastweights/error.h"
+#include "nn/device_net.h"
 #include "nn/features.h"
 #include "ops/scan/cuda/scan.h"
 #include "ops/scan/fused.h"
@@ -154,24 +155,29 @@ int64_t device_limit(const at::Device& device) {
 }
 
 // numbers that are held at once for each time and for each step, of all layers, with their gradients
-struct DeviceNumbers {
+struct HeldNumbers {
   int64_t per_time = 0, per_step = 0;
 };
 
-DeviceNumbers device_numbers(const BlockTask& task, Recording recording) {
+HeldNumbers device_numbers(const BlockTask& task, Recording recording) {
   const ModelParts& parts = *task.parts;
   const bool back = recording == Recording::Yes;
   const auto stages = static_cast<int64_t>(
       std::holds_alternative<Tableau>(task.scan.method) ? std::get<Tableau>(task.scan.method).stages() : 1);
-  DeviceNumbers numbers;
+  HeldNumbers numbers;
   for (const nn::FastWeightLayer& layer : parts.layers) {
     const int64_t made = layer.programme.weight.size(0) + (layer.value ? layer.value->weight.size(0) : 0);
     const int64_t hidden = parts.layer_count() == 1 && nn::collapses(layer, parts.wiring)
                                ? 2 * nn::feature_count(layer)
                                : 3 * layer.programme.weight.size(1);
     const int64_t above = layer.ff ? 8 * layer.query.weight.size(0) + 3 * layer.ff->in.weight.size(0) : 0;
-    // numbers, what is made of them, and the gradients of both
-    numbers.per_time += (back ? 4 : 2) * made + (back ? 2 : 1) * (hidden + above);
+    if (parts.layer_count() == 1 && nn::keeps_no_numbers(layer, parts.wiring)) {
+      // what is made, a scale, and the gradients of both
+      numbers.per_time += (back ? 2 : 1) * (made + 1);
+    } else {
+      // numbers, what is made of them, and the gradients of both
+      numbers.per_time += (back ? 4 : 2) * made + (back ? 2 : 1) * (hidden + above);
+    }
     numbers.per_step += back ? stages * parts.wiring.heads * parts.wiring.key_width : 0;
   }
   return numbers;
@@ -182,7 +188,7 @@ DeviceNumbers device_numbers(const BlockTask& task, Recording recording) {
 MemoryPlan plan_device_memory(const BlockTask& task, Recording recording) {
   const ModelParts& parts = *task.parts;
   const Tensor& x = task.steps->x.value.defined() ? task.steps->x.value : task.steps->x.derivative;
-  const DeviceNumbers numbers = device_numbers(task, recording);
+  const HeldNumbers numbers = device_numbers(task, recording);
   const std::vector<int64_t> steps = sample_steps(task.rows);
   const int64_t z = x.size(1), bytes = sizeof(float), width = parts.wiring.key_width;
   const int64_t matrix = parts.layer_count() * parts.wiring.heads * width * width * bytes;

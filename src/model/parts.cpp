@@ -133,7 +133,9 @@ Masks make_masks(const ModelParts& parts, const ForwardOptions& options, int64_t
   if (options.mode == Mode::Evaluate) return masks;
   Random random(options.seed);
   const auto mask = [&](at::IntArrayRef shape, double rate) {
-    return dropout_mask(shape, rate, random, parts.type(), parts.device());
+    return parts.device().is_cpu()
+               ? dropout_mask(shape, rate, random, parts.type())
+               : device_dropout_mask(shape, rate, random, parts.device(), options.more_seed);
   };
   if (c.value_dropout > 0) {
     for (Tensor& values : masks.values)

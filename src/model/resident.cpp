@@ -242,33 +242,43 @@ std::shared_ptr<const Resident> select(const Resident& all, const std::vector<in
 
 namespace {
 
-// of each row, and the others
-std::vector<Tensor*> row_tensors(Resident& r) {
-  std::vector<Tensor*> tensors = {&r.steps.x.value, &r.steps.dt, &r.steps.rows};
+// of each row, and the others; R: Resident, const or not
+template <typename R>
+auto row_tensors(R& r) {
+  std::vector<decltype(&r.steps.dt)> tensors = {&r.steps.x.value, &r.steps.dt, &r.steps.rows};
   if (!r.steps.x.derivative.is_same(r.steps.x.value)) tensors.push_back(&r.steps.x.derivative);
   return tensors;
 }
-std::vector<Tensor*> other_tensors(Resident& r, Block& block) {
-  return {&r.begin.value,
-          &r.begin.derivative,
-          &r.first,
-          &r.static_features,
-          &r.start,
-          &r.query.value,
-          &r.query.derivative,
-          &r.sample_index,
-          &r.outputs.left,
-          &r.outputs.right,
-          &r.outputs.part,
-          &r.last.left,
-          &r.last.right,
-          &r.last.part,
-          &block.on_device.offsets,
-          &block.wanted,
-          &block.on_device.output_steps,
-          &block.on_device.output_offsets,
-          &block.ends};
+template <typename R, typename B>
+auto other_tensors(R& r, B& block) {
+  return std::vector<decltype(&r.first)>{&r.begin.value,
+                                         &r.begin.derivative,
+                                         &r.first,
+                                         &r.static_features,
+                                         &r.start,
+                                         &r.query.value,
+                                         &r.query.derivative,
+                                         &r.sample_index,
+                                         &r.outputs.left,
+                                         &r.outputs.right,
+                                         &r.outputs.part,
+                                         &r.last.left,
+                                         &r.last.right,
+                                         &r.last.part,
+                                         &block.on_device.offsets,
+                                         &block.on_device.output_steps,
+                                         &block.on_device.output_offsets,
+                                         &block.wanted,
+                                         &block.ends};
 }
+
+std::vector<Tensor> list_of(const std::vector<const Tensor*>& tensors) {
+  std::vector<Tensor> list;
+  for (const Tensor* tensor : tensors) list.push_back(*tensor);
+  return list;
+}
+std::vector<Tensor> row_list(const Resident& r) { return list_of(row_tensors(r)); }
+std::vector<Tensor> other_list(const Resident& r) { return list_of(other_tensors(r, *r.block)); }
 
 }  // namespace
 
@@ -294,30 +304,24 @@ std::shared_ptr<Resident> with_room(const Resident& batch, int64_t rows) {
 }
 
 bool has_room(const Resident& place, const Resident& batch) {
-  Resident to = place, from = batch;
-  Block to_block = *place.block, from_block = *batch.block;
-  const std::vector<Tensor*> rows = row_tensors(to), new_rows = row_tensors(from);
-  if (rows.size() != new_rows.size() || to.steps.dt.size(0) < from.steps.dt.size(0)) return false;
-  const std::vector<Tensor*> others = other_tensors(to, to_block),
-                             new_others = other_tensors(from, from_block);
+  const std::vector<Tensor> rows = row_list(place), new_rows = row_list(batch);
+  if (rows.size() != new_rows.size() || place.steps.dt.size(0) < batch.steps.dt.size(0)) return false;
+  const std::vector<Tensor> others = other_list(place), new_others = other_list(batch);
   for (size_t i = 0; i < others.size(); ++i) {
-    if (others[i]->defined() != new_others[i]->defined()) return false;
-    if (others[i]->defined() && others[i]->sizes() != new_others[i]->sizes()) return false;
+    if (others[i].defined() != new_others[i].defined()) return false;
+    if (others[i].defined() && others[i].sizes() != new_others[i].sizes()) return false;
   }
   return true;
 }
 
 void refill(const Resident& place, const Resident& batch) {
-  Resident to = place, from = batch;
-  Block to_block = *place.block, from_block = *batch.block;
-  const std::vector<Tensor*> rows = row_tensors(to), new_rows = row_tensors(from);
+  const std::vector<Tensor> rows = row_list(place), new_rows = row_list(batch);
   for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i]->defined()) rows[i]->narrow(0, 0, new_rows[i]->size(0)).copy_(*new_rows[i]);
+    if (rows[i].defined()) rows[i].narrow(0, 0, new_rows[i].size(0)).copy_(new_rows[i]);
   }
-  const std::vector<Tensor*> others = other_tensors(to, to_block),
-                             new_others = other_tensors(from, from_block);
+  const std::vector<Tensor> others = other_list(place), new_others = other_list(batch);
   for (size_t i = 0; i < others.size(); ++i) {
-    if (others[i]->defined()) others[i]->copy_(*new_others[i]);
+    if (others[i].defined()) others[i].copy_(new_others[i]);
   }
 }
 

@@ -21,11 +21,12 @@ CollapsedNet collapse_of(const Net& net) {
       {net.in.weight, net.in.bias, net.norm.weight, net.norm.bias, net.out.weight, net.out.bias});
 }
 
-Tensor numbers_of(const Net& net, const Tensor& x, Products products, Collapse collapse) {
+Tensor numbers_of(const Net& net, const Tensor& x, const DeviceRows& rows, Products products,
+                  Collapse collapse) {
   if (collapse == Collapse::Never || !net.less_collapsed() || !device_normalises(net.channels()))
     return linear(net.out, layer_norm(net.norm, linear(net.in, {x, {}}, products)), products).value;
   const CollapsedNet made = collapse_of(net);
-  return fastweights::linear(device_normalise(x, made.gram, kLayerNormEpsilon), made.map, {}, products);
+  return fastweights::linear(device_normalise(x, made.gram, kLayerNormEpsilon, rows), made.map, {}, products);
 }
 
 // the numbers as they are, in memory
@@ -37,28 +38,16 @@ ProgrammeTensors by_numbers(const FastWeightLayer& layer, const Wiring& wiring, 
   const Products products = wiring.products;
   const Tensor &keys = key_input(wiring.drive, x), &values = value_input(wiring.drive, x);
   DeviceNumbers made;
-  made.numbers =
-      by_head(layer.input ? numbers_of({*layer.input, layer.norm, layer.programme}, keys, products, collapse)
-                          : linear(layer.programme, layer_norm(layer.norm, {keys, {}}), products).value);
+  made.numbers = by_head(
+      layer.input ? numbers_of({*layer.input, layer.norm, layer.programme}, keys, rows, products, collapse)
+                  : linear(layer.programme, layer_norm(layer.norm, {keys, {}}), products).value);
   if (layer.value && layer.value_norm) {
-    made.values =
-        by_head(numbers_of({*layer.value, *layer.value_norm, *layer.value_out}, values, products, collapse));
+    made.values = by_head(
+        numbers_of({*layer.value, *layer.value_norm, *layer.value_out}, values, rows, products, collapse));
   } else if (layer.value) {
     made.values = by_head(linear(*layer.value, {values, {}}, products).value);
   }
   return device_programme(made, rows, forms);
-}
-
-// whether the kernels that keep no numbers can do it
-bool needs_no_numbers(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x) {
-  if (!layer.input || wiring.key_width != wiring.value_width) return false;
-  const int64_t channels = layer.input->weight.size(1);
-  if (!device_normalises(channels) || !device_net_pays(channels, wiring.key_width)) return false;
-  if (!Net{*layer.input, layer.norm, layer.programme}.less_collapsed()) return false;
-  if (layer.value_norm && !Net{*layer.value, *layer.value_norm, *layer.value_out}.less_collapsed())
-    return false;
-  // of the signal itself they give no gradient
-  return !key_input(wiring.drive, x).requires_grad() && !value_input(wiring.drive, x).requires_grad();
 }
 
 DeviceMap collapsed_map(const Net& net, const Tensor& x, const DeviceRows& rows) {
@@ -68,9 +57,19 @@ DeviceMap collapsed_map(const Net& net, const Tensor& x, const DeviceRows& rows)
 
 }  // namespace
 
+bool keeps_no_numbers(const FastWeightLayer& layer, const Wiring& wiring) {
+  if (!layer.input || wiring.key_width != wiring.value_width) return false;
+  const int64_t channels = layer.input->weight.size(1);
+  if (!device_normalises(channels) || !device_net_pays(channels, wiring.key_width)) return false;
+  if (!Net{*layer.input, layer.norm, layer.programme}.less_collapsed()) return false;
+  return !layer.value_norm || Net{*layer.value, *layer.value_norm, *layer.value_out}.less_collapsed();
+}
+
 ProgrammeTensors programme_on_device(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
                                      const DeviceRows& rows, const ProgrammeForms& forms, Collapse collapse) {
-  if (collapse == Collapse::Never || !needs_no_numbers(layer, wiring, x))
+  const bool followed =
+      key_input(wiring.drive, x).requires_grad() || value_input(wiring.drive, x).requires_grad();
+  if (collapse == Collapse::Never || followed || !keeps_no_numbers(layer, wiring))
     return by_numbers(layer, wiring, x, rows, forms, collapse);
   const Tensor& values = value_input(wiring.drive, x);
   const DeviceMap keys =

@@ -95,10 +95,12 @@ void DeviceGraph::record(const std::function<void()>& warm, const std::function<
   // once on this stream, so that nothing is set up while it is recorded
   warm();
   parts_->stream.synchronize();
+  // what is recorded has memory of its own and cannot take what others keep unused
+  allocator::emptyCache();
   parts_->graph.capture_begin();
   try {
     work();
-  } catch (...) {
+  } catch (const std::exception&) {
     // the stream must not go on recording
     try {
       parts_->graph.capture_end();

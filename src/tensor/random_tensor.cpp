@@ -26,23 +26,25 @@ Tensor uniform(at::IntArrayRef shape, double low, double high, Random& random, a
 }
 
 namespace {
-thread_local Tensor device_seed;
+
+void check_rate(double rate) {
+  FW_CHECK(rate >= 0 && rate < 1, "[dropout_mask] rate must be in [0, 1), got ", rate);
+}
+
 }  // namespace
 
-SeedOnDevice::SeedOnDevice(const Tensor& seed) { device_seed = seed; }
-SeedOnDevice::~SeedOnDevice() { device_seed = Tensor(); }
-const Tensor& SeedOnDevice::current() { return device_seed; }
-
-Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type,
-                    const at::Device& device) {
-  FW_CHECK(rate >= 0 && rate < 1, "[dropout_mask] rate must be in [0, 1), got ", rate);
+Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::ScalarType type) {
+  check_rate(rate);
   const double kept = 1 / (1 - rate);
-  if (device.is_cpu()) return drawn(shape, type, [&] { return random.uniform() < rate ? 0 : kept; });
-  FW_CHECK(type == at::kFloat, "[dropout_mask] on ", device, " masks are float32, not ", type);
-  Tensor mask = at::empty(shape, at::TensorOptions(type).device(device));
-  const Tensor& seed = SeedOnDevice::current();
+  return drawn(shape, type, [&] { return random.uniform() < rate ? 0 : kept; });
+}
+
+Tensor device_dropout_mask(at::IntArrayRef shape, double rate, Random& random, const at::Device& device,
+                           const Tensor& more_seed) {
+  check_rate(rate);
+  Tensor mask = at::empty(shape, at::TensorOptions(at::kFloat).device(device));
   kernels::cuda_dropout(mask.data_ptr<float>(), mask.numel(), rate, random.state(),
-                        seed.defined() ? seed.data_ptr<int64_t>() : nullptr, cuda_stream(mask));
+                        more_seed.defined() ? more_seed.data_ptr<int64_t>() : nullptr, cuda_stream(mask));
   random.skip(static_cast<uint64_t>(mask.numel()));
   return mask;
 }

@@ -15,6 +15,8 @@ namespace {
 constexpr double kDataShare = 0.25;
 constexpr double kValidationShare = 0.1;
 constexpr double kRecordShare = 0.4;
+// batches in a row that a graph cannot do, after which it is given up
+constexpr int kRefusals = 16;
 // of a limit for steps
 constexpr int64_t kLeast = int64_t{16} << 20;
 // series that say how large all of them are
@@ -63,13 +65,18 @@ std::optional<PreparedInput> whole_set(const FastWeightProgrammer& model, const 
   return {};
 }
 
-// rows that a batch of so many samples has at most
-int64_t most_rows(const Resident& all, size_t samples) {
+// rows that there must be room for in a batch of so many samples: the longest ones, or where all rows of the
+// room cost time (products know nothing of rows that are not there) not many more than there usually are
+int64_t rows_to_record(const FastWeightProgrammer& model, const Resident& all, int64_t samples) {
+  constexpr double kUsual = 1.3;
   std::vector<int64_t> steps;
   for (const ResidentSample& sample : all.samples) steps.push_back(sample.steps);
   std::sort(steps.rbegin(), steps.rend());
-  return std::accumulate(steps.begin(), steps.begin() + static_cast<int64_t>(std::min(samples, steps.size())),
-                         int64_t{0});
+  const int64_t most = std::accumulate(steps.begin(), steps.begin() + samples, int64_t{0});
+  if (!model.rows_cost_time()) return most;
+  const auto sum = static_cast<double>(std::accumulate(steps.begin(), steps.end(), int64_t{0}));
+  const double usual = sum / static_cast<double>(steps.size()) * static_cast<double>(samples);
+  return std::min(most, static_cast<int64_t>(kUsual * usual) + 1);
 }
 
 }  // namespace
@@ -96,11 +103,11 @@ DeviceStep DeviceTraining::try_step(const FastWeightProgrammer& model, const Tra
       model, config.clip, config.penalty,
       class_weights.defined() ? on_device(class_weights.to(at::kFloat), model.device()) : class_weights};
   StepGradient gradient;
-  if (RecordedStep* recorded = recorded_for(work, here)) {
+  if (RecordedStep* recorded = recorded_for(work, here, config.batch_size)) {
     adam_.begin_step(rate);
     gradient = recorded->run(here.input, here.truth, here.place.seed);
   } else {
-    gradient = step_gradient(work, here.input, here.truth, here.place.seed);
+    gradient = step_gradient(work, here.input, here.truth, {.mode = Mode::Train, .seed = here.place.seed});
     const RecordGradients off(false);
     // from here on nothing is tried again; a norm that is not finite changes nothing
     adam_.begin_step(rate);
@@ -115,27 +122,46 @@ DeviceStep DeviceTraining::try_step(const FastWeightProgrammer& model, const Tra
   return result;
 }
 
-RecordedStep* DeviceTraining::recorded_for(const StepWork& work, const Ready& here) {
-  if (!all_ || recording_ == Recording::Impossible) return nullptr;
-  if (!recorded_ && RecordedStep::possible(work.model, here.input, here.truth)) {
-    const int64_t rows = work.model.config().layers > 1
-                             ? here.input.resident().steps.dt.size(0)
-                             : most_rows(all_->resident(), here.place.samples.size());
-    // what is recorded keeps its memory, and steps of other shapes need some, too
-    const DeviceMemory memory = device_memory(work.model.device());
-    const double grown =
-        static_cast<double>(rows) / static_cast<double>(here.input.resident().steps.dt.size(0));
-    const double needed = grown * static_cast<double>(work.model.plan(here.input).bytes);
+void DeviceTraining::record(const StepWork& work, const Ready& here) {
+  const Resident& batch = here.input.resident();
+  const auto samples = static_cast<int64_t>(here.place.samples.size());
+  const int64_t there = batch.steps.dt.size(0);
+  const int64_t rows =
+      work.model.config().layers > 1 ? there : rows_to_record(work.model, all_->resident(), samples);
+  // the room does not depend on who comes first, and a later batch will fit
+  if (there > rows) return;
+  // what is recorded keeps its memory, and steps of other shapes need some, too
+  const double needed = static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(there, 1)) *
+                        static_cast<double>(work.model.plan(here.input).bytes);
+  const auto limit = static_cast<double>(work.model.config().solver.memory_limit);
+  const double free = static_cast<double>(device_memory(work.model.device()).free);
+  if (needed < kRecordShare * free && (limit == 0 || needed <= limit)) {
     try {
-      if (needed < kRecordShare * static_cast<double>(memory.free))
-        recorded_ = std::make_unique<RecordedStep>(work, adam_, here.input, here.truth, rows);
-    } catch (const std::exception& error) {
-      if (!is_out_of_memory(error)) throw;
+      recorded_ = std::make_unique<RecordedStep>(work, adam_, here.input, here.truth, rows);
+    } catch (const std::exception&) {
+      // steps go without; if something is really wrong, they will say so
       release_device_memory();
     }
-    if (!recorded_) recording_ = Recording::Impossible;
   }
-  return recorded_ && recorded_->takes(here.input, here.truth) ? recorded_.get() : nullptr;
+  if (!recorded_) recording_ = Recording::Impossible;
+}
+
+RecordedStep* DeviceTraining::recorded_for(const StepWork& work, const Ready& here, int64_t batch_size) {
+  // not for the rest of an epoch: whether it comes first must not change what happens to the others
+  const bool whole = static_cast<int64_t>(here.place.samples.size()) == batch_size;
+  if (!all_ || !whole || recording_ == Recording::Impossible) return nullptr;
+  if (!recorded_ && RecordedStep::possible(work.model, here.input, here.truth)) record(work, here);
+  if (!recorded_) return nullptr;
+  if (recorded_->takes(here.input, here.truth)) {
+    refused_ = 0;
+    return recorded_.get();
+  }
+  // batches that are never alike, such as those with several outputs of each series
+  if (++refused_ == kRefusals) {
+    recorded_.reset();
+    recording_ = Recording::Impossible;
+  }
+  return nullptr;
 }
 
 void DeviceTraining::prepare_next(const FastWeightProgrammer& model, const Place& next) {

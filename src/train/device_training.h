@@ -41,7 +41,8 @@ class DeviceTraining {
   Ready make_ready(const FastWeightProgrammer& model, const Place& place) const;
   void prepare_next(const FastWeightProgrammer& model, const Place& next);
   // a graph that can do this step, recorded now if there is none yet; null: there is none
-  RecordedStep* recorded_for(const StepWork& work, const Ready& here);
+  RecordedStep* recorded_for(const StepWork& work, const Ready& here, int64_t batch_size);
+  void record(const StepWork& work, const Ready& here);
   DeviceStep try_step(const FastWeightProgrammer& model, const TrainConfig& config,
                       const Tensor& class_weights, const std::optional<Place>& next, double rate);
 
@@ -52,6 +53,7 @@ class DeviceTraining {
   enum class Recording { Possible, Impossible };
   Recording recording_ = Recording::Possible;
   std::unique_ptr<RecordedStep> recorded_;
+  int refused_ = 0;                              // batches in a row
   std::optional<FastWeightProgrammer> limited_;  // the model within less memory; parameters are shared
   enum class Kept { Unknown, No, Yes };
   Kept validation_kept_ = Kept::Unknown;

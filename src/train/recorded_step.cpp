@@ -1,7 +1,6 @@
 #include "train/recorded_step.h"
 
 #include "tensor/autograd.h"
-#include "tensor/random_tensor.h"
 
 namespace fastweights {
 namespace {
@@ -16,9 +15,9 @@ Tensor flat(const std::vector<Tensor>& tensors) {
 }  // namespace
 
 StepGradient step_gradient(const StepWork& work, const PreparedInput& input, const Batch& truth,
-                           uint64_t seed) {
+                           const ForwardOptions& options) {
   const std::vector<Tensor> parameters = work.model.parameter_tensors();
-  const ModelOutput output = work.model.forward(input, {.mode = Mode::Train, .seed = seed});
+  const ModelOutput output = work.model.forward(input, options);
   const Tensor plain_loss = task_loss(output.outputs, truth, work.class_weights);
   const Tensor loss = work.penalty > 0 ? plain_loss + norm_penalty(parameters, work.penalty) : plain_loss;
   StepGradient result;
@@ -37,9 +36,9 @@ RecordedStep::RecordedStep(const StepWork& work, const DeviceAdam& adam, const P
   truth_.classes = on_device(truth.classes, device);
   seed_ = at::zeros({1}, at::TensorOptions(at::kLong).device(device));
   const PreparedInput input(place_);
-  const SeedOnDevice drawn(seed_);
-  // the generators' seed is 0, so that it is all in the device's number
-  const auto gradient = [&] { result_ = step_gradient(work_, input, truth_, /*seed=*/0); };
+  // the seed is all in the device's number
+  const ForwardOptions options = {.mode = Mode::Train, .seed = 0, .more_seed = seed_};
+  const auto gradient = [&] { result_ = step_gradient(work_, input, truth_, options); };
   graph_.record(gradient, [&] {
     gradient();
     const RecordGradients off(false);
@@ -54,8 +53,7 @@ bool RecordedStep::possible(const FastWeightProgrammer& model, const PreparedInp
 }
 
 bool RecordedStep::takes(const PreparedInput& input, const Batch& truth) const {
-  if (!truth.classes.defined() || truth.classes.sizes() != truth_.classes.sizes()) return false;
-  if (truth.classes.lt(0).any().item<bool>()) return false;
+  if (!possible(work_.model, input, truth) || truth.classes.sizes() != truth_.classes.sizes()) return false;
   const Resident& batch = input.resident();
   // reads of layers below take every row for one that is there
   const bool exact = work_.model.config().layers > 1;

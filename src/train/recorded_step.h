@@ -24,7 +24,7 @@ struct StepGradient {
   std::vector<Tensor> pieces;  // the gradient by parameters
 };
 StepGradient step_gradient(const StepWork& work, const PreparedInput& input, const Batch& truth,
-                           uint64_t seed);
+                           const ForwardOptions& options);
 
 /// Steps of one shape: as many samples, outputs and parameters as the first one had, up to so many rows.
 class RecordedStep {
@@ -33,7 +33,8 @@ class RecordedStep {
   RecordedStep(const StepWork& work, const DeviceAdam& adam, const PreparedInput& first, const Batch& truth,
                int64_t rows);
 
-  /// Whether steps on such batches can be recorded at all: classes that are all known, and no blocks of time.
+  /// Whether steps on such a batch can be recorded at all: classes that are all known, no blocks or pieces of
+  /// time.
   static bool possible(const FastWeightProgrammer& model, const PreparedInput& input, const Batch& truth);
   bool takes(const PreparedInput& input, const Batch& truth) const;
 

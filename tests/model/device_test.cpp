@@ -188,7 +188,7 @@ TEST_F(Device, MasksAreThoseOfTheCpu) {
   Random here(9), there(9);
   for (int i = 0; i < 2; ++i)
     EXPECT_TRUE(at::equal(dropout_mask({7, 5}, 0.3, here, at::kFloat),
-                          dropout_mask({7, 5}, 0.3, there, at::kFloat, device_).cpu()));
+                          device_dropout_mask({7, 5}, 0.3, there, device_).cpu()));
 }
 
 TEST_F(Device, BlocksOfTimeChangeNothing) {

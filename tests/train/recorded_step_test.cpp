@@ -48,52 +48,82 @@ class RecordedSteps : public ::testing::Test {
             at::tensor(times, at::kDouble), at::tensor(offsets, at::kLong)};
   }
 
-  static Batch truth(const std::vector<int64_t>& classes) {
-    Batch batch;
-    batch.classes = at::tensor(classes, at::kLong);
-    return batch;
-  }
-
   const at::Device device_ = find_device("auto");
 };
 
-TEST_F(RecordedSteps, AreThoseThatWereRecordedAndAllOthersOfTheirShape) {
-  for (const int64_t channels : {3, 20}) {
-    const FastWeightProgrammer model(config(channels), {.device = device_}),
-        other(config(channels), {.device = device_});
-    DeviceAdam adam(model, {}), other_adam(other, {});
-    const PreparedInput all = model.prepare({.series = series(channels)});
-    const StepWork work = {model, 1.0, 0.0, {}}, other_work = {other, 1.0, 0.0, {}};
-    struct Step {
-      std::vector<int64_t> samples, classes;
-      uint64_t seed;
-    };
-    const std::vector<Step> steps = {
-        {{0, 1, 2}, {0, 1, 2}, 7}, {{3, 4, 7}, {2, 2, 1}, 8}, {{2, 6, 0}, {1, 0, 0}, 9}};
-    const PreparedInput first = all.select(steps[0].samples);
-    ASSERT_TRUE(RecordedStep::possible(model, first, truth(steps[0].classes)));
-    RecordedStep recorded(work, adam, first, truth(steps[0].classes), /*rows=*/60);
-    // recording changes nothing
-    for (size_t i = 0; i < model.parameters().size(); ++i)
-      ASSERT_TRUE(model.parameters()[i].second.equal(other.parameters()[i].second))
-          << model.parameters()[i].first;
-    for (const Step& step : steps) {
-      const PreparedInput input = all.select(step.samples);
-      const Batch known = truth(step.classes);
-      ASSERT_TRUE(recorded.takes(input, known));
-      adam.begin_step(1e-2);
-      const StepGradient got = recorded.run(input, known, step.seed);
-      const StepGradient expected = step_gradient(other_work, input, known, step.seed);
-      other_adam.begin_step(1e-2);
-      const RecordGradients off(false);
-      other_adam.apply(expected.flat, expected.norm, 1.0);
-      EXPECT_LT(relative_error(got.flat, expected.flat), kFloat)
-          << channels << " channels, seed " << step.seed;
-      EXPECT_LT(relative_error(got.numbers, expected.numbers), kFloat);
-    }
-    EXPECT_FALSE(recorded.takes(all.select({0, 1}), truth({0, 1}))) << "fewer samples";
-    EXPECT_FALSE(recorded.takes(first, truth({0, 1, -1}))) << "a class that is not known";
+struct Step {
+  std::vector<int64_t> samples, classes;
+  uint64_t seed;
+};
+
+// a graph is recorded with the first step and does all of them, and so does another model one piece after
+// another
+void expect_same_steps(const ModelConfig& config, const at::Device& device, const RaggedSeries& series,
+                       const StepWork& settings, const std::vector<Step>& steps) {
+  const FastWeightProgrammer model(config, {.device = device}), other(config, {.device = device});
+  DeviceAdam adam(model, {}), other_adam(other, {});
+  const PreparedInput all = model.prepare({.series = series});
+  StepWork work = settings, other_work = settings;
+  work.model = model;
+  other_work.model = other;
+  const PreparedInput first = all.select(steps[0].samples);
+  const auto truth = [](const std::vector<int64_t>& classes) {
+    Batch batch;
+    batch.classes = at::tensor(classes, at::kLong);
+    return batch;
+  };
+  ASSERT_TRUE(RecordedStep::possible(model, first, truth(steps[0].classes)));
+  const int64_t rows = config.layers > 1 ? first.resident().steps.dt.size(0) : 60;
+  RecordedStep recorded(work, adam, first, truth(steps[0].classes), rows);
+  // recording changes nothing
+  for (size_t i = 0; i < model.parameters().size(); ++i)
+    ASSERT_TRUE(model.parameters()[i].second.equal(other.parameters()[i].second))
+        << model.parameters()[i].first;
+  for (const Step& step : steps) {
+    const PreparedInput input = all.select(step.samples);
+    const Batch known = truth(step.classes);
+    ASSERT_TRUE(recorded.takes(input, known));
+    adam.begin_step(1e-2);
+    const StepGradient got = recorded.run(input, known, step.seed);
+    const StepGradient expected =
+        step_gradient(other_work, input, known, {.mode = Mode::Train, .seed = step.seed});
+    other_adam.begin_step(1e-2);
+    const RecordGradients off(false);
+    other_adam.apply(expected.flat, expected.norm, settings.clip);
+    EXPECT_LT(relative_error(got.flat, expected.flat), kFloat) << "seed " << step.seed;
+    EXPECT_LT(relative_error(got.numbers, expected.numbers), kFloat);
   }
+  EXPECT_FALSE(recorded.takes(all.select({0, 1}), truth({0, 1}))) << "fewer samples";
+  EXPECT_FALSE(recorded.takes(first, truth({0, 1, -1}))) << "a class that is not known";
+}
+
+// ragged: other samples of other lengths in every step
+const std::vector<Step> kRagged = {
+    {{0, 1, 2}, {0, 1, 1}, 7}, {{3, 4, 7}, {1, 0, 1}, 8}, {{2, 6, 0}, {1, 0, 0}, 9}};
+
+TEST_F(RecordedSteps, WithAKernelForTheSlowNet) {
+  const ModelConfig c = config(3);
+  expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 1.0, 0.0, {}}, kRagged);
+}
+
+TEST_F(RecordedSteps, WithProductsForTheSlowNet) {
+  const ModelConfig c = config(20);
+  expect_same_steps(c, device_, series(20), {FastWeightProgrammer(c), 1.0, 0.0, {}}, kRagged);
+}
+
+TEST_F(RecordedSteps, OfTwoClassesWithWeightsAndAPenalty) {
+  ModelConfig c = config(3);
+  c.outputs = 1;
+  const Tensor weights = at::tensor({0.5, 2.0}, at::kFloat).to(device_);
+  expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 0.0, 1e-3, weights}, kRagged);
+}
+
+TEST_F(RecordedSteps, OfTwoLayersOnAsManyRows) {
+  ModelConfig c = config(3);
+  c.layers = 2;
+  const std::vector<Step> steps = {
+      {{0, 1, 2}, {0, 1, 2}, 7}, {{2, 0, 1}, {2, 2, 1}, 8}, {{1, 2, 0}, {1, 0, 0}, 9}};
+  expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 1.0, 0.0, {}}, steps);
 }
 
 }  // namespace

@@ -79,7 +79,8 @@ bool device_normalises(int64_t channels) { return channels <= kernels::kCudaNorm
 
 namespace {
 
-kernels::CudaNormalise normalise_task(const Tensor& x, const Tensor& gram, double epsilon) {
+kernels::CudaNormalise normalise_task(const Tensor& x, const Tensor& gram, double epsilon,
+                                      const DeviceRows& rows) {
   kernels::CudaNormalise task = {};
   task.rows = x.size(0);
   task.channels = x.size(1);
@@ -87,7 +88,8 @@ kernels::CudaNormalise normalise_task(const Tensor& x, const Tensor& gram, doubl
   task.gram = gram.data_ptr<double>();
   task.epsilon = epsilon;
   task.out_row = task.channels + 2;
-  task.times = 1;
+  task.steps = steps_of(rows);
+  task.times = rows.times;
   return task;
 }
 
@@ -100,15 +102,15 @@ Tensor summed(const Tensor& parts) { return parts.sum(0, /*keepdim=*/false, at::
 
 }  // namespace
 
-Tensor device_normalise(const Tensor& given, const Tensor& gram, double epsilon) {
+Tensor device_normalise(const Tensor& given, const Tensor& gram, double epsilon, const DeviceRows& rows) {
   const Tensor x = plain(given), metric = plain(gram);
-  const kernels::CudaNormalise task = normalise_task(x, metric, epsilon);
+  const kernels::CudaNormalise task = normalise_task(x, metric, epsilon, rows);
   const Tensor out = at::ones({task.rows, task.out_row}, x.options().requires_grad(false));
   const Tensor r = buffer({task.rows}, x);
   kernels::cuda_normalise(task, pointer(out), pointer(r), cuda_stream(x));
   const bool wanted = given.requires_grad();
   const auto backward = [=](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-    const kernels::CudaNormalise again = normalise_task(saved[0], saved[1], epsilon);
+    const kernels::CudaNormalise again = normalise_task(saved[0], saved[1], epsilon, rows);
     const Tensor grad = grads[0].contiguous(), grad_x = wanted ? buffer(saved[0].sizes(), r) : Tensor();
     const Tensor grams = gram_parts(again, r);
     kernels::cuda_normalise_backward(again, {pointer(grad), nullptr, 0}, pointer(r), pointer(grad_x),
@@ -120,16 +122,10 @@ Tensor device_normalise(const Tensor& given, const Tensor& gram, double epsilon)
 
 Tensor device_scale(const Tensor& given, const Tensor& gram, double epsilon, const DeviceRows& rows) {
   const Tensor x = plain(given), metric = plain(gram);
-  const auto task_of_rows = [=](const Tensor& signal, const Tensor& square) {
-    kernels::CudaNormalise task = normalise_task(signal, square, epsilon);
-    task.steps = steps_of(rows);
-    task.times = rows.times;
-    return task;
-  };
   const Tensor r = buffer({x.size(0)}, x);
-  kernels::cuda_normalise(task_of_rows(x, metric), nullptr, pointer(r), cuda_stream(x));
+  kernels::cuda_normalise(normalise_task(x, metric, epsilon, rows), nullptr, pointer(r), cuda_stream(x));
   const auto backward = [=](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-    const kernels::CudaNormalise again = task_of_rows(saved[0], saved[1]);
+    const kernels::CudaNormalise again = normalise_task(saved[0], saved[1], epsilon, rows);
     const Tensor grad = grads[0].contiguous(), grams = gram_parts(again, saved[0]);
     kernels::cuda_normalise_backward(again, {nullptr, pointer(grad), 1}, pointer(saved[2]), nullptr,
                                      pointer(grams), cuda_stream(grad));

@@ -31,7 +31,7 @@ ProgrammeTensors device_programme(const DeviceNumbers& input, const DeviceRows& 
 bool device_normalises(int64_t channels);
 /// x~ r with x~ = [x; 1], r = 1 / sqrt(x~^T G x~ + eps), then a one: x [N, C] float32, gram [C + 1, C + 1]
 /// float64 to [N, C + 2]. Differentiable with respect to both.
-Tensor device_normalise(const Tensor& x, const Tensor& gram, double epsilon);
+Tensor device_normalise(const Tensor& x, const Tensor& gram, double epsilon, const DeviceRows& rows);
 /// r alone, [N]. Differentiable with respect to the gram.
 Tensor device_scale(const Tensor& x, const Tensor& gram, double epsilon, const DeviceRows& rows);
 

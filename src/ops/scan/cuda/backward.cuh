@@ -26,8 +26,8 @@ inline constexpr int kSums = kSumGram + (K::kShared ? 1 : kPairs);
 
 template <typename K, int Steps>
 struct Parts {
-  float p[Steps][K::kPRows][K::kWidth][33];
-  float sums[Steps][kSums<K>][33];
+  float p[Steps][K::kPRows][K::kWidth][kLaneRow];
+  float sums[Steps][kSums<K>][kLaneRow];
   float totals[Steps][Team<K::kWidth>::kTeams][kSums<K>];
 };
 

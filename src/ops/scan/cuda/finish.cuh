@@ -135,8 +135,8 @@ __device__ void fetch_backward(const Task& task, const Lane<K::kWidth>& lane,
   const Pieces<K> pieces(lane);
   const auto start_fetching = [&](int piece) {
     if (piece >= 0)
-      fetch_chunk<K, kSteps>(task, lane, lane.first + piece * kSteps, pieces.steps_of(piece), task.kept.phi,
-                             K::stages(task), chunks[piece % kBackwardRing]);
+      fetch_chunk<Pass::Backward, K, kSteps>(task, lane, lane.first + piece * kSteps, pieces.steps_of(piece),
+                                             task.kept.phi, K::stages(task), chunks[piece % kBackwardRing]);
     __pipeline_commit();
   };
   start_fetching(pieces.count - 1);

@@ -182,8 +182,8 @@ __device__ void fetch_forward(const Task& task, const Lane<K::kWidth>& lane, Pie
   const auto count_of = [&](int piece) { return min(kSteps, steps - piece * kSteps); };
   const auto start_fetching = [&](int piece) {
     if (piece < pieces)
-      fetch_chunk<K, kSteps>(task, lane, lane.first + piece * kSteps, count_of(piece), task.arrays.s,
-                             task.s_rows, chunks[piece % kForwardRing]);
+      fetch_chunk<Pass::Forward, K, kSteps>(task, lane, lane.first + piece * kSteps, count_of(piece),
+                                            task.arrays.s, task.s_rows, chunks[piece % kForwardRing]);
     __pipeline_commit();
   };
   start_fetching(0);

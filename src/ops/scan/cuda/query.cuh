@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/scan/cuda/team.cuh"
+#include "ops/scan/cuda/fetch.cuh"
 
 /// Queries of stages: README.md, section 4. They are rare beside steps, and written for few registers.
 
@@ -9,13 +9,13 @@ namespace fastweights::kernels::cuda {
 // where the rows of a team put what is summed over them
 template <int Width, bool Extras>
 struct QueryRoom {
-  float parts[Extras ? Width : 1][33];
+  float parts[Extras ? Width : 1][kLaneRow];
   float l[Extras ? Width : 1][Team<Width>::kTeams], r[Extras ? Width : 1][Team<Width>::kTeams];
 };
 
 // sum over the rows of a team for column j = place (and place + 32): every lane gets that of its own columns
 template <int Width>
-__device__ void sum_rows(const Task& task, const Lane<Width>& lane, const float (&parts)[Width][33],
+__device__ void sum_rows(const Task& task, const Lane<Width>& lane, const float (&parts)[Width][kLaneRow],
                          float* sums) {
   using T = Team<Width>;
   __syncwarp();
@@ -115,7 +115,8 @@ __device__ void queries_backward(const Task& task, const Lane<Width>& lane, cons
                                  const float (&phi)[kScanStages][Team<Width>::kRows],
                                  float (&lambda)[Team<Width>::kRows][Width],
                                  float (&grad_g)[kScanStages][Team<Width>::kRows], float& grad_dt,
-                                 float (&parts_p)[kScanStages][Width][33], QueryRoom<Width, true>& room) {
+                                 float (&parts_p)[kScanStages][Width][kLaneRow],
+                                 QueryRoom<Width, true>& room) {
   constexpr int kRows = Team<Width>::kRows;
   if (!task.grads.y) return;
   const Factors& f = chunk.factors[t][lane.team];

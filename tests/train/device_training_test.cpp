@@ -1,0 +1,61 @@
+#include "train/device_training.h"
+
+#include "base/random.h"
+#include "fastweights/device.h"
+#include "support/support.h"
+#include "train/train_cases.h"
+
+/// Training steps where a GPU has little memory left. Machines with a GPU only.
+
+namespace fastweights {
+namespace {
+
+// long series of two classes
+DataSet long_series(int64_t samples, int64_t length) {
+  Random random(2);
+  std::vector<Series> all;
+  for (int64_t b = 0; b < samples; ++b) {
+    Series s = {.id = std::to_string(b), .label = b % 2 == 0 ? "up" : "down"};
+    for (int64_t i = 0; i < length; ++i) {
+      s.times.push_back(static_cast<double>(i));
+      for (int c = 0; c < 2; ++c) s.values.push_back(random.uniform(-1, 1));
+    }
+    all.push_back(std::move(s));
+  }
+  return collect({.name = "long", .channels = {"x", "y"}}, all);
+}
+
+class DeviceShortage : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (device_.is_cpu()) GTEST_SKIP() << device_refusal();
+  }
+  const at::Device device_ = find_device("auto");
+};
+
+TEST_F(DeviceShortage, StepsAreCutIntoBlocksAndGiveTheSame) {
+  const TrainData data = train_data(long_series(80, 4000));
+  ModelConfig config = small_model(data);
+  config.hidden_size = 64;
+  config.heads = 8;
+  config.dropout = 0;
+  DeviceTraining::Place all;
+  for (int64_t b = 0; b < data.train.samples(); ++b) all.samples.push_back(b);
+  all.seed = 3;
+  const auto loss_of_second = [&] {
+    const FastWeightProgrammer model(config, {.device = device_});
+    DeviceTraining training(model, data, {});
+    training.step(model, {}, {}, all, all, 1e-3);
+    return training.step(model, {}, {}, all, {}, 1e-3).loss;
+  };
+  const double expected = loss_of_second();
+  release_device_memory();
+  // all but this much belongs to somebody else; a step takes several times as much
+  constexpr int64_t kLeft = int64_t{256} << 20;
+  const Tensor others =
+      at::empty({device_memory(device_).free - kLeft}, at::TensorOptions(at::kByte).device(device_));
+  EXPECT_NEAR(loss_of_second(), expected, 1e-5);
+}
+
+}  // namespace
+}  // namespace fastweights
