@@ -193,11 +193,13 @@ if(FASTWEIGHTS_CUDA)
     src/ops/scan/cuda/normalise.cu
     src/ops/scan/cuda/programme.cu
     src/ops/scan/cuda/scan.cu)
-  foreach(width 4 5 8 10 16 20 32 64)
+  foreach(width 4 5 8 10 16 20 32 64 64_each)
     list(APPEND cuda_sources src/ops/scan/cuda/width_${width}.cu)
   endforeach()
   target_sources(fastweights PRIVATE ${cuda_sources} src/tensor/device_cuda.cpp)
   target_link_libraries(fastweights PRIVATE CUDA::cudart)
+  # code for several devices side by side
+  target_compile_options(fastweights PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
 else()
   target_sources(fastweights PRIVATE src/environment/no_cuda_device.cpp src/kernels/cuda/none.cpp
     src/ops/scan/cuda/none.cpp src/tensor/device_none.cpp)

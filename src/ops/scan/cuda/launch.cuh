@@ -51,7 +51,7 @@ void launch(const Task& task, Pass pass, cudaStream_t stream) {
 
 // methods of four stages have kernels of their own for every rule
 template <int Width, bool Shared>
-void launch_shared(const Task& task, Pass pass, cudaStream_t stream) {
+void launch_stages(const Task& task, Pass pass, cudaStream_t stream) {
   if (task.stages != 4) return launch<Width, Shared, -1, 0, false>(task, pass, stream);
   switch (task.phi) {
     case ScanPhi::Value:
@@ -62,6 +62,16 @@ void launch_shared(const Task& task, Pass pass, cudaStream_t stream) {
       return launch<Width, Shared, static_cast<int>(ScanPhi::Tanh), 4, false>(task, pass, stream);
     case ScanPhi::Softmax:
       return launch<Width, Shared, static_cast<int>(ScanPhi::Softmax), 4, false>(task, pass, stream);
+  }
+}
+
+// four stages of wide heads with a p each do not fit into the registers
+template <int Width, bool Shared>
+void launch_shared(const Task& task, Pass pass, cudaStream_t stream) {
+  if constexpr (Width > 32 && !Shared) {
+    launch<Width, Shared, -1, 0, false>(task, pass, stream);
+  } else {
+    launch_stages<Width, Shared>(task, pass, stream);
   }
 }
 
@@ -80,6 +90,7 @@ void launch_16(const Task& task, Pass pass, cudaStream_t stream);
 void launch_20(const Task& task, Pass pass, cudaStream_t stream);
 void launch_32(const Task& task, Pass pass, cudaStream_t stream);
 void launch_64(const Task& task, Pass pass, cudaStream_t stream);
+void launch_64_each(const Task& task, Pass pass, cudaStream_t stream);  // stages with a p each
 void launch_extras(const Task& task, Pass pass, cudaStream_t stream);
 
 }  // namespace fastweights::kernels::cuda

@@ -2,6 +2,10 @@
 
 namespace fastweights::kernels::cuda {
 
-void launch_64(const Task& task, Pass pass, cudaStream_t stream) { launch_width<64>(task, pass, stream); }
+// in two files, since these kernels take the longest to compile
+void launch_64(const Task& task, Pass pass, cudaStream_t stream) {
+  if (task.p_rows == 1) return launch_shared<64, true>(task, pass, stream);
+  launch_64_each(task, pass, stream);
+}
 
 }  // namespace fastweights::kernels::cuda
