@@ -130,26 +130,6 @@ __device__ inline Flow flow_of(float x) {
   return {-minus / x, (minus / x + minus + 1) / x};
 }
 
-// eight sums over the lanes of a team of eight or more at once: in each exchange a lane gives away half of
-// the sums that it has and gets its part of the others. The lane ends with sum number place / (kLanes / 8)
-template <int Width>
-__device__ float team_sums(const float (&x)[8], int place) {
-  constexpr int kLanes = Team<Width>::kLanes;
-  float left[4], less[2];
-  const bool upper = place & (kLanes / 2), middle = place & (kLanes / 4), lower = place & (kLanes / 8);
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    left[i] = (upper ? x[i + 4] : x[i]) + __shfl_xor_sync(~0u, upper ? x[i] : x[i + 4], kLanes / 2);
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-    less[i] =
-        (middle ? left[i + 2] : left[i]) + __shfl_xor_sync(~0u, middle ? left[i] : left[i + 2], kLanes / 4);
-  float sum = (lower ? less[1] : less[0]) + __shfl_xor_sync(~0u, lower ? less[0] : less[1], kLanes / 8);
-#pragma unroll
-  for (int far = kLanes / 16; far > 0; far /= 2) sum += __shfl_xor_sync(~0u, sum, far);
-  return sum;
-}
-
 // a chunk of wide heads has few (step, team) pairs: a team had better share the products p_i . p_j of one
 template <typename K>
 inline constexpr bool kTeamwork = !K::kShared && Team<K::kWidth>::kLanes >= 16;
@@ -174,7 +154,7 @@ __device__ void make_gram(const Task& task, const Lane<K::kWidth>& lane, int cou
       }
       products[kPairs] += p[0] * p[0];
     }
-    const float sum = team_sums<K::kWidth>(products, lane.place);
+    const float sum = eight_sums<T::kLanes>(products, lane.place);
     const int which = lane.place / (T::kLanes / 8);
     Factors& f = chunk.factors[t][lane.team];
     if (lane.place % (T::kLanes / 8) == 0 && which <= kPairs)

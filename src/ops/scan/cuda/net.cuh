@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/scan/cuda/fast.cuh"
+#include "ops/scan/cuda/lanes.cuh"
 #include "ops/scan/cuda/net.h"
 
 /// A block does some heads for tiles of rows: a team of lanes for each head, and a lane for each number of
@@ -164,33 +165,19 @@ __device__ void products(const NetRoom<T>& room, int from, NetNumbers<T>& sums) 
   }
 }
 
-template <int Lanes>
-__device__ float net_sum(float x) {
-#pragma unroll
-  for (int far = Lanes / 2; far > 0; far /= 2) x += __shfl_xor_sync(~0u, x, far);
-  return x;
-}
-
-template <int Lanes>
-__device__ float net_max(float x) {
-#pragma unroll
-  for (int far = Lanes / 2; far > 0; far /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, far));
-  return x;
-}
-
 // a softmax over the keys of a row, in place
 template <typename T>
 __device__ void softmax(const NetRoom<T>& room, NetNumbers<T>& numbers, int i) {
   float largest = -INFINITY, sum = 0;
 #pragma unroll
   for (int e = 0; e < T::kEach; ++e) largest = fmaxf(largest, room.owns(e) ? numbers.key[e][i] : -INFINITY);
-  largest = net_max<T::kLanes>(largest);
+  largest = lanes_max<T::kLanes>(largest);
 #pragma unroll
   for (int e = 0; e < T::kEach; ++e) {
     numbers.key[e][i] = room.owns(e) ? fast_exp2(0.5f * kTwoLog2E * (numbers.key[e][i] - largest)) : 0.0f;
     sum += numbers.key[e][i];
   }
-  const float scale = fast_reciprocal(net_sum<T::kLanes>(sum));
+  const float scale = fast_reciprocal(lanes_sum<T::kLanes>(sum));
 #pragma unroll
   for (int e = 0; e < T::kEach; ++e) numbers.key[e][i] *= scale;
 }

@@ -82,7 +82,7 @@ __device__ void number_gradients(const NetRoom<T>& room, const NetRows<T>& rows,
       to.value[e][i] = own ? rows.grad_v[e][i] * (bends ? factor - factor * value * value : factor) : 0.0f;
     }
     if (!soft) continue;
-    along = net_sum<T::kLanes>(along);
+    along = lanes_sum<T::kLanes>(along);
 #pragma unroll
     for (int e = 0; e < T::kEach; ++e)
       to.key[e][i] = room.owns(e) ? rows.k[e][i] * (to.key[e][i] - along) : 0.0f;
@@ -93,21 +93,6 @@ __device__ void number_gradients(const NetRoom<T>& room, const NetRows<T>& rows,
     const float slope = net.rate == ScanForm::Sigmoid ? rows.beta[n] - rows.beta[n] * rows.beta[n] : 1.0f;
     to.rate[n] = room.active && i < count ? rows.grad_beta[n] * slope : 0.0f;
   }
-}
-
-// sums of eight numbers over a warp; lane l gets that of number l / 4
-__device__ inline float warp_sums(const float (&x)[kNetRows], int lane) {
-  float left[4], less[2];
-  const bool upper = lane & 16, middle = lane & 8, lower = lane & 4;
-#pragma unroll
-  for (int i = 0; i < 4; ++i)
-    left[i] = (upper ? x[i + 4] : x[i]) + __shfl_xor_sync(~0u, upper ? x[i] : x[i + 4], 16);
-#pragma unroll
-  for (int i = 0; i < 2; ++i)
-    less[i] = (middle ? left[i + 2] : left[i]) + __shfl_xor_sync(~0u, middle ? left[i] : left[i + 2], 8);
-  float sum = (lower ? less[1] : less[0]) + __shfl_xor_sync(~0u, lower ? less[0] : less[1], 4);
-  sum += __shfl_xor_sync(~0u, sum, 2);
-  return sum + __shfl_xor_sync(~0u, sum, 1);
 }
 
 // a warp's part of the gradients of the scales of eight rows
@@ -131,10 +116,10 @@ __device__ void scale_gradients(const NetRoom<T>& room, const NetNumbers<T>& gra
     if (!room.separate()) scale[i] += value_scale[i];
   }
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const float sum = warp_sums(scale, lane);
+  const float sum = eight_sums<32>(scale, lane);
   if (lane % 4 == 0) sums.scale[warp * kNetTile + from + lane / 4] = sum;
   if (!room.separate()) return;
-  const float value_sum = warp_sums(value_scale, lane);
+  const float value_sum = eight_sums<32>(value_scale, lane);
   if (lane % 4 == 0) sums.value_scale[warp * kNetTile + from + lane / 4] = value_sum;
 }
 
@@ -230,7 +215,7 @@ __device__ void store_weight_gradients(const NetRoom<T>& room, const NetSums<T>&
     if (keys.r) key[channels + 1] = shifts.key[e];
     if (values.r) value[channels + 1] = shifts.value[e];
   }
-  shifts.rate = net_sum<T::kLanes>(shifts.rate);
+  shifts.rate = lanes_sum<T::kLanes>(shifts.rate);
   if (!room.active) return;
   float* rate = to_keys + room.rate_row() * room.columns(keys);
   for (int c = room.place; c <= channels; c += T::kLanes)

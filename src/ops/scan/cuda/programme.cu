@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/check.cuh"
 #include "ops/scan/cuda/fast.cuh"
+#include "ops/scan/cuda/lanes.cuh"
 
 namespace fastweights::kernels {
 namespace {
@@ -11,20 +12,6 @@ constexpr int kThreads = 256;
 unsigned blocks_for(int64_t threads) {
   constexpr int64_t kMost = 1 << 14;
   return static_cast<unsigned>(min((threads + kThreads - 1) / kThreads, kMost));
-}
-
-template <int Lanes>
-__device__ float team_sum(float x) {
-#pragma unroll
-  for (int far = Lanes / 2; far > 0; far /= 2) x += __shfl_xor_sync(~0u, x, far);
-  return x;
-}
-
-template <int Lanes>
-__device__ float team_max(float x) {
-#pragma unroll
-  for (int far = Lanes / 2; far > 0; far /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, far));
-  return x;
 }
 
 // where the parts of one row and head begin
@@ -76,13 +63,13 @@ __global__ void programme_kernel(CudaProgramme task, CudaProgrammeOutput out) {
     }
     float scale = 1;
     if (task.key == ScanForm::Softmax) {
-      largest = team_max<Lanes>(largest);
+      largest = cuda::lanes_max<Lanes>(largest);
 #pragma unroll
       for (int r = 0; r < Each; ++r) {
         key[r] = lane + 32 * r < width ? cuda::fast_exp2(0.5f * cuda::kTwoLog2E * (key[r] - largest)) : 0.0f;
         sum += key[r];
       }
-      scale = cuda::fast_reciprocal(team_sum<Lanes>(sum));
+      scale = cuda::fast_reciprocal(cuda::lanes_sum<Lanes>(sum));
     }
 #pragma unroll
     for (int r = 0; r < Each; ++r) {
@@ -128,7 +115,7 @@ __global__ void programme_backward_kernel(CudaProgramme task, CudaProgrammeOutpu
       grad_numbers[place.rate] =
           there ? grads.beta[item] * (task.rate == ScanForm::Sigmoid ? beta * (1.0f - beta) : 1.0f) : 0.0f;
     }
-    if (soft) along = team_sum<Lanes>(along);
+    if (soft) along = cuda::lanes_sum<Lanes>(along);
 #pragma unroll
     for (int r = 0; r < Each; ++r) {
       const int i = lane + 32 * r;

@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "ops/scan/cuda/fast.cuh"
+#include "ops/scan/cuda/lanes.cuh"
 #include "ops/scan/cuda/scan.h"
 
 /// How a warp shares the recurrences of some heads of one sample, and what it fetches ahead of its steps.
@@ -137,16 +138,11 @@ __device__ void clear(C& chunk) {
 // sums over the lanes of a team; every lane gets it
 template <int Width>
 __device__ float team_sum(float x) {
-#pragma unroll
-  for (int far = Team<Width>::kLanes / 2; far > 0; far /= 2) x += __shfl_xor_sync(~0u, x, far);
-  return x;
+  return lanes_sum<Team<Width>::kLanes>(x);
 }
-
 template <int Width>
 __device__ float team_max(float x) {
-#pragma unroll
-  for (int far = Team<Width>::kLanes / 2; far > 0; far /= 2) x = fmaxf(x, __shfl_xor_sync(~0u, x, far));
-  return x;
+  return lanes_max<Team<Width>::kLanes>(x);
 }
 
 // where M[i, j] stands in memory: M is W, or its transpose
