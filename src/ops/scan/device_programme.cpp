@@ -2,20 +2,12 @@
 
 #include "ops/scan/cuda/collapse.h"
 #include "ops/scan/cuda/net.h"
-#include "ops/scan/plan.h"
+#include "ops/scan/device_tensors.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
 namespace fastweights {
 namespace {
-
-float* pointer(const Tensor& tensor) { return tensor.defined() ? tensor.data_ptr<float>() : nullptr; }
-
-Tensor plain(const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : tensor; }
-
-Tensor buffer(at::IntArrayRef shape, const Tensor& like) {
-  return scan_buffer(shape, like.options().requires_grad(false));
-}
 
 DeviceRows contiguous(const DeviceRows& rows) {
   return {plain(rows.mask), plain(rows.samples), rows.times, rows.steps};
@@ -57,9 +49,6 @@ ProgrammeTensors device_programme(const DeviceNumbers& given, const DeviceRows& 
   const std::vector<int64_t> shape = input.numbers.sizes().vec();
   const auto backward = [task, shape, whose](const std::vector<Tensor>& grads,
                                              const std::vector<Tensor>& saved) {
-    const auto or_zeros = [](const Tensor& grad, const Tensor& like) {
-      return grad.defined() ? grad.contiguous() : at::zeros_like(like);
-    };
     const Tensor gk = or_zeros(grads[0], saved[0]), gv = or_zeros(grads[1], saved[1]),
                  gb = or_zeros(grads[2], saved[2]);
     const Tensor numbers = buffer(shape, gk), values = task.values ? buffer(gv.sizes(), gk) : Tensor();
@@ -207,9 +196,6 @@ kernels::CudaNet net_of(const DeviceMap& keys, const DeviceMap& values, int64_t 
 std::vector<Tensor> net_backward(const kernels::CudaNet& net, const std::vector<Tensor>& grads,
                                  const std::vector<Tensor>& made, const DeviceMap& keys,
                                  const DeviceMap& values) {
-  const auto or_zeros = [](const Tensor& grad, const Tensor& like) {
-    return grad.defined() ? grad.contiguous() : at::zeros_like(like);
-  };
   const Tensor gk = or_zeros(grads[0], made[0]), gv = or_zeros(grads[1], made[1]),
                gb = or_zeros(grads[2], made[2]);
   const kernels::CudaNetParts parts = kernels::cuda_net_parts(net);

@@ -4,21 +4,13 @@
 
 #include "fastweights/error.h"
 #include "ops/scan/cuda/scan.h"
-#include "ops/scan/plan.h"
+#include "ops/scan/device_tensors.h"
 #include "ops/scan/time_parallel.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
 namespace fastweights {
 namespace {
-
-float* pointer(const Tensor& tensor) { return tensor.defined() ? tensor.data_ptr<float>() : nullptr; }
-
-Tensor plain(const Tensor& tensor) { return tensor.defined() ? tensor.contiguous() : tensor; }
-
-Tensor buffer(at::IntArrayRef shape, const Tensor& like) {
-  return scan_buffer(shape, like.options().requires_grad(false));
-}
 
 kernels::ScanArrays<float> pointers(const DeviceArrays& a) {
   kernels::ScanArrays<float> result = {};
