@@ -72,7 +72,7 @@ ModelConfig chosen_config(const GradcheckCommand& command) {
 // returns whether the exact modes are exact
 bool check_parameters(const GradcheckCommand& command) {
   const ModelConfig config = chosen_config(command);
-  const FastWeightProgrammer model(config, {.seed = command.seed, .type = at::kDouble});
+  const SequenceModel model(config, {.seed = command.seed, .type = at::kDouble});
   SyntheticSeries options = command.series;
   options.channels = config.channels;
   options.seed = command.seed;

@@ -83,16 +83,15 @@ add_library(fastweights
   src/model/config_names.cpp
   src/model/engine.cpp
   src/model/field.cpp
-  src/model/gradcheck.cpp
   src/model/memory.cpp
   src/model/model.cpp
-  src/model/model_file.cpp
   src/model/parts.cpp
   src/model/published.cpp
   src/model/resident.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
   src/model/step_rows.cpp
+  src/model/system_check.cpp
   src/nn/device_net.cpp
   src/nn/fast_weight_layer.cpp
   src/nn/features.cpp
@@ -121,6 +120,24 @@ add_library(fastweights
   src/solve/solve.cpp
   src/solve/step.cpp
   src/solve/step_group.cpp
+  src/systems/continuous.cpp
+  src/systems/evolve.cpp
+  src/systems/gru_cell.cpp
+  src/systems/published_systems.cpp
+  src/systems/discrete_fwp.cpp
+  src/systems/gradcheck.cpp
+  src/systems/gru_ode.cpp
+  src/systems/latent_ode.cpp
+  src/systems/lem.cpp
+  src/systems/model_file.cpp
+  src/systems/neural_cde.cpp
+  src/systems/observed_gru.cpp
+  src/systems/ode_rfwp.cpp
+  src/systems/packed.cpp
+  src/systems/recurrent.cpp
+  src/systems/rows.cpp
+  src/systems/sequence_model.cpp
+  src/systems/system.cpp
   src/tensor/autograd.cpp
   src/tensor/large.cpp
   src/tensor/parallel.cpp

@@ -50,13 +50,17 @@ struct MemoryPlan {
 };
 
 struct ModelOutput {
-  Tensor outputs;         // [M, O]: one row per output time, or per sample
-  Tensor times;           // [M] float64
-  Tensor offsets;         // [B + 1]: rows of each sample
-  std::vector<Tensor> w;  // per layer [M, H, V, K]: fast weights at the outputs
-  FastWeights last;       // at each sample's last output; `start` of a later call
-  Status status;          // of the solve
+  Tensor outputs;  // [M, O]: one row per output time, or per sample
+  Tensor times;    // [M] float64
+  Tensor offsets;  // [B + 1]: rows of each sample
+  /// Per layer [M, H, V, K]: fast weights at the outputs. Systems without any have their state there, [M, 1,
+  /// 1, d].
+  std::vector<Tensor> w;
+  FastWeights last;  // at each sample's last output; `start` of a later call
+  Status status;     // of the solve
   int64_t steps = 0, evaluations = 0;
+  /// Of a training pass of a variational system: what its loss has besides the task's, a number.
+  Tensor further_loss = {};
   std::string backend;  ///< that ran: reference, cpu-avx512, cpu-avx2, cpu-baseline or cuda
   MemoryPlan plan;      ///< of the fused engine
 };
@@ -147,10 +151,7 @@ class FastWeightProgrammer {
   std::shared_ptr<Parts> parts_;  // shared with backward passes that are still to come
 };
 
-/// Writes parameters as safetensors with the configuration in the metadata.
-void save_model(const std::string& path, const FastWeightProgrammer& model);
-
-/// Reads such a file. Rules beyond the built-in ones must be given.
+/// Reads a file of save_model() (sequence_model.h). Rules beyond the built-in ones must be given.
 FastWeightProgrammer load_model(const std::string& path, const std::vector<Rule>& own_rules = {});
 
 /// The median gap between neighbouring times, over all samples: a good time_unit.

@@ -8,11 +8,12 @@
 #include "fastweights/logsignature.h"
 #include "fastweights/rule.h"
 #include "fastweights/solve.h"
+#include "fastweights/system_config.h"
 
-/// What a fast weight programmer is, as a value. Rule, drive, control, method and backend are independent
-/// choices; the defaults are sensible ones, and the peculiarities of the published code are options by name
-/// (published.h sets them together). In JSON the names are those of the members, and enumerators are written
-/// in lower case with underscores.
+/// What a model is, as a value. For fast weight programmers rule, drive, control, method and backend are
+/// independent choices; the defaults are sensible ones, and the peculiarities of the published code are
+/// options by name (published.h sets them together). In JSON the names are those of the members, and
+/// enumerators are written in lower case with underscores.
 
 namespace fastweights {
 
@@ -87,6 +88,7 @@ struct ModelConfig {
   int64_t static_features = 0;  ///< numbers per sample that do not change
   int64_t outputs = 1;
 
+  System system = System::FastWeights;
   std::string rule = "delta_pre";
   Drive drive = Drive::X;
   ControlConfig control = {};
@@ -105,6 +107,9 @@ struct ModelConfig {
   bool value_norm = false;  ///< a LayerNorm and one more layer on values that have a projection of their own
   int64_t map_hidden_size = 32;  ///< tensor map
   int64_t map_layers = 2;        ///< tensor map
+  FieldConfig field = {};
+  RowConfig rows = {};
+  LatentConfig latent = {};
 
   InitialWeights initial = InitialWeights::Rule;
   QueryTime query = QueryTime::Output;

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/model.h"
+#include "fastweights/sequence_model.h"
 
 /// The models of the published code, by its own names and with all its peculiarities, for comparison.
 
@@ -31,5 +31,16 @@ const std::vector<std::string>& eigenworms_models();
 /// parameter had there. A tensor too many or too few is an error.
 std::map<std::string, std::string> load_parameters(FastWeightProgrammer& model,
                                                    const std::map<std::string, Tensor>& tensors);
+
+/// The same for any system; a parameter of ours may be made of several of theirs, one below the other.
+std::map<std::string, std::vector<std::string>> load_system(SequenceModel& model,
+                                                            const std::map<std::string, Tensor>& tensors);
+
+/// Speech Commands and PhysioNet: ncde, gruode, mygruode, dt, decay, odernn with natural cubic splines.
+ModelConfig baseline(const std::string& model, Intensity intensity);
+const std::vector<std::string>& baseline_models();
+
+/// EigenWorms on log-signatures of this depth.
+ModelConfig neural_rde(int64_t depth);
 
 }  // namespace fastweights::published

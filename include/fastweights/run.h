@@ -52,7 +52,7 @@ std::string with_setting(const std::string& settings, const std::string& key, co
 
 /// A model with all that is needed to use it.
 struct TrainedModel {
-  FastWeightProgrammer model;
+  SequenceModel model;
   Preparation preparation;
   TaskConfig task;
   double threshold = 0.5;  ///< of two classes
@@ -81,7 +81,7 @@ struct RunResult {
 /// Parameters of a run or its model.safetensors, as far as names and sizes are the same (a head for other
 /// classes stays as it is); or all of those of a safetensors file with the names of the published code. Says
 /// what was taken.
-std::string begin_with(FastWeightProgrammer& model, const std::string& path);
+std::string begin_with(SequenceModel& model, const std::string& path);
 
 /// Trains in a new folder, or goes on in one that is there. `start_from`: see begin_with(); empty: random
 /// parameters. The device is no property of a run: it may go on elsewhere.

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "fastweights/metrics.h"
-#include "fastweights/model.h"
 #include "fastweights/optimise.h"
 #include "fastweights/safetensors.h"
+#include "fastweights/sequence_model.h"
 #include "fastweights/task.h"
 
 /// Training as a sequence of steps that can be left and taken up again: the same seed and the same number of
@@ -63,9 +63,8 @@ struct PredictOptions {
   Wanted wanted = Wanted::Hidden;
   int64_t batch_size = 256;
 };
-Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
-                    const Preparation& preparation, const TaskConfig& task,
-                    const PredictOptions& options = {});
+Predictions predict(const SequenceModel& model, const PreparedData& data, const Preparation& preparation,
+                    const TaskConfig& task, const PredictOptions& options = {});
 
 /// A set in batches, each as the model takes it; for a model on a GPU they stay there, for as many
 /// predictions as are wanted.
@@ -109,7 +108,7 @@ class DeviceTraining;
 /// A model on a GPU is trained there.
 class Trainer {
  public:
-  Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& config);
+  Trainer(SequenceModel model, TrainData data, const TrainConfig& config);
 
   /// One batch; after the last one of an epoch the model is tried on the validation set.
   TrainStep step();
@@ -117,7 +116,7 @@ class Trainer {
 
   /// With numbers in place of what was left open.
   const TrainConfig& config() const { return config_; }
-  const FastWeightProgrammer& model() const { return model_; }
+  const SequenceModel& model() const { return model_; }
   int64_t steps_per_epoch() const;
   int64_t steps_done() const { return steps_; }
   int64_t epochs_done() const { return epoch_; }
@@ -142,7 +141,7 @@ class Trainer {
   double slack() const;
   void choose(TrainEpoch& record);
 
-  FastWeightProgrammer model_;
+  SequenceModel model_;
   TrainData data_;
   TrainConfig config_;
   Adam adam_;                               // on the CPU

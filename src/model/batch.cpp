@@ -80,32 +80,44 @@ void check_start(const FastWeights& start, const ModelParts& parts, const Ragged
 
 }  // namespace
 
-ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input) {
+CheckedInput check_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input) {
   RaggedSeries series = input.series;
   FW_CHECK(series.offsets.defined() && series.offsets.dim() == 1 && series.samples() > 0,
            "[model] the batch is empty: there must be at least one series");
   series.offsets = series.offsets.contiguous();
   check_series(series, "model", 2);
-  FW_CHECK(series.channels() == parts.config.channels, "[model] the series have ", series.channels(),
-           " channels, the model takes ", parts.config.channels);
-  check_static_features(parts.config, input.static_features, series.samples());
-  if (input.start) check_start(*input.start, parts, series);
+  FW_CHECK(series.channels() == config.channels, "[model] the series have ", series.channels(),
+           " channels, the model takes ", config.channels);
+  check_static_features(config, input.static_features, series.samples());
   const RaggedTimes wanted = wanted_times(input);
-  series.values = series.values.to(parts.type());
-  const at::Device device = needs_gradient({series.values}) ? at::Device(at::kCPU) : parts.device();
+  series.values = series.values.to(type);
   const Tensor& features = input.static_features;
+  return {series, features.defined() ? features.to(type) : features, wanted};
+}
+
+ModelBatch make_model_batch(const ModelConfig& config, const CheckedInput& checked, const ModelInput& input,
+                            const at::Device& place) {
+  const RaggedSeries& series = checked.series;
+  const at::Device device = needs_gradient({series.values}) ? at::Device(at::kCPU) : place;
   ModelBatch batch = {.series = series,
-                      .static_features = features.defined() ? features.to(parts.type()) : features,
-                      .wanted = wanted,
-                      .signal = Signal(parts.config, series, device),
+                      .static_features = checked.static_features,
+                      .wanted = checked.wanted,
+                      .signal = Signal(config, series, device),
                       .outputs = {},
                       .begin = {},
                       .schedule = {}};
   const Signal& signal = batch.signal;
+  const RaggedTimes& wanted = checked.wanted;
   batch.outputs = {input.output_times ? signal.clock(wanted) : signal.end(), wanted.offsets};
   batch.begin = input.start ? signal.clock({input.start->t, batch.all()}) : signal.begin();
-  batch.schedule = make_schedule(parts.config, signal, batch.begin, batch.outputs);
+  batch.schedule = make_schedule(config, signal, batch.begin, batch.outputs);
   return batch;
+}
+
+ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input) {
+  const CheckedInput checked = check_input(parts.config, parts.type(), input);
+  if (input.start) check_start(*input.start, parts, checked.series);
+  return make_model_batch(parts.config, checked, input, parts.device());
 }
 
 Samples query_samples(const ModelParts& parts, const ModelBatch& batch, const ForwardOptions& options) {

@@ -24,6 +24,18 @@ struct ModelBatch {
 
 ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input);
 
+/// What all systems ask of an input, after checks; values and static features have this type.
+struct CheckedInput {
+  RaggedSeries series;
+  Tensor static_features;
+  RaggedTimes wanted;
+};
+CheckedInput check_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input);
+
+/// The same for any system: `place` is where the signal is made.
+ModelBatch make_model_batch(const ModelConfig& config, const CheckedInput& checked, const ModelInput& input,
+                            const at::Device& place);
+
 /// The signal where the query looks, one row per output.
 Samples query_samples(const ModelParts& parts, const ModelBatch& batch, const ForwardOptions& options);
 

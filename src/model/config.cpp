@@ -5,15 +5,10 @@
 #include "fastweights/logsignature.h"
 #include "fastweights/model_config.h"
 #include "fastweights/nearest.h"
+#include "model/config_checks.h"
 #include "model/config_names.h"
 
 namespace fastweights {
-namespace {
-
-// numbers per window that a slow net could still read
-constexpr int64_t kLargestSignal = 1'000'000;
-// parameters, and fast weights of one sample: gigabytes
-constexpr double kMostNumbers = 1e9;
 
 void check_at_least(const char* key, int64_t value, int64_t smallest) {
   FW_CHECK(value >= smallest, "[config] ", key, " must be at least ", smallest, ", got ", value);
@@ -28,6 +23,13 @@ void check_positive(const char* key, double value) {
 void check_rate(const char* key, double value) {
   FW_CHECK(value >= 0 && value < 1, "[config] ", key, " must be at least 0 and below 1, got ", value);
 }
+
+namespace {
+
+// numbers per window that a slow net could still read
+constexpr int64_t kLargestSignal = 1'000'000;
+// parameters, and fast weights of one sample: gigabytes
+constexpr double kMostNumbers = 1e9;
 
 void check_sizes(const ModelConfig& c) {
   check_at_least("channels", c.channels, 1);
@@ -128,6 +130,8 @@ void check_rule(const ModelConfig& c, const std::vector<Rule>& own_rules) {
   }
 }
 
+}  // namespace
+
 void check_control(const ModelConfig& c) {
   const ControlConfig& control = c.control;
   const std::string drive = name_of(c.drive);
@@ -158,6 +162,8 @@ void check_control(const ModelConfig& c) {
            control.depth, " makes log-signatures of ", size, " numbers from channels ", c.channels,
            "; more than ", kLargestSignal, " cannot be meant");
 }
+
+namespace {
 
 void check_method(const SolverConfig& s) {
   std::vector<std::string> known = {"explicit_adams", "implicit_adams", kExactFlow};
@@ -195,6 +201,8 @@ void check_exact_flow(const ModelConfig& c) {
            "[config] solver.method exact_flow has an exact gradient and no adjoint");
 }
 
+}  // namespace
+
 void check_solver(const ModelConfig& c) {
   const SolverConfig& s = c.solver;
   check_method(s);
@@ -219,6 +227,8 @@ void check_solver(const ModelConfig& c) {
   FW_CHECK(!shared || path || s.step_size > 0, "[config] solver.steps shared_grid with control.kind ",
            name_of(c.control.kind), " needs a solver.step_size: the smallest gap is that of observations");
 }
+
+namespace {
 
 void check_initial(const ModelConfig& c) {
   const bool from_static = c.initial == InitialWeights::StaticFeatures;
@@ -341,7 +351,14 @@ int64_t signal_size(const ModelConfig& config) {
   return logsignature_size(config.channels, {.depth = config.control.depth});
 }
 
+void check_parts_read(const ModelConfig& config) {
+  check_unread(config.control);
+  check_unread(config.solver);
+}
+
 void check_config(const ModelConfig& config, const std::vector<Rule>& own_rules) {
+  check_keys_read(config);
+  if (config.system != System::FastWeights) return check_system(config);
   check_sizes(config);
   check_rule(config, own_rules);
   check_control(config);
@@ -353,8 +370,7 @@ void check_config(const ModelConfig& config, const std::vector<Rule>& own_rules)
     check_layers(config);
   }
   check_unread(config);
-  check_unread(config.control);
-  check_unread(config.solver);
+  check_parts_read(config);
   check_memory(config);
   check_deterministic(config);
 }

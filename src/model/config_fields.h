@@ -40,10 +40,34 @@ void visit_fields(SolverConfig& c, Visit& visit) {
 }
 
 template <typename Visit>
+void visit_fields(FieldConfig& c, Visit& visit) {
+  visit("hidden_size", c.hidden_size);
+  visit("layers", c.layers);
+  visit("form", c.form);
+  visit("end", c.end);
+  visit("tied", c.tied);
+}
+
+template <typename Visit>
+void visit_fields(RowConfig& c, Visit& visit) {
+  visit("input", c.input);
+  visit("values_only", c.values_only);
+  visit("order", c.order);
+}
+
+template <typename Visit>
+void visit_fields(LatentConfig& c, Visit& visit) {
+  visit("size", c.size);
+  visit("divergence", c.divergence);
+  visit("reconstruction", c.reconstruction);
+}
+
+template <typename Visit>
 void visit_fields(ModelConfig& c, Visit& visit) {
   visit("channels", c.channels);
   visit("static_features", c.static_features);
   visit("outputs", c.outputs);
+  visit("system", c.system);
   visit("rule", c.rule);
   visit("drive", c.drive);
   visit("control", c.control);
@@ -61,6 +85,9 @@ void visit_fields(ModelConfig& c, Visit& visit) {
   visit("value_norm", c.value_norm);
   visit("map_hidden_size", c.map_hidden_size);
   visit("map_layers", c.map_layers);
+  visit("field", c.field);
+  visit("rows", c.rows);
+  visit("latent", c.latent);
   visit("initial", c.initial);
   visit("query", c.query);
   visit("read", c.read);

@@ -129,4 +129,48 @@ const Names<Read>& names_of(Read) {
   return kNames;
 }
 
+const Names<System>& names_of(System) {
+  static const Names<System> kNames = {{System::FastWeights, "fast_weights"},
+                                       {System::NeuralCde, "neural_cde"},
+                                       {System::GruOde, "gru_ode"},
+                                       {System::DirectGruOde, "direct_gru_ode"},
+                                       {System::OdeRnn, "ode_rnn"},
+                                       {System::GruDt, "gru_dt"},
+                                       {System::GruD, "gru_d"},
+                                       {System::Gru, "gru"},
+                                       {System::Lstm, "lstm"},
+                                       {System::Lem, "lem"},
+                                       {System::LatentOde, "latent_ode"},
+                                       {System::LinearTransformer, "linear_transformer"},
+                                       {System::DeltaNet, "delta_net"},
+                                       {System::RecurrentFwp, "recurrent_fwp"},
+                                       {System::OdeRfwp, "ode_rfwp"},
+                                       {System::LatentOdeRfwp, "latent_ode_rfwp"}};
+  return kNames;
+}
+
+const Names<FieldForm>& names_of(FieldForm) {
+  static const Names<FieldForm> kNames = {{FieldForm::Full, "full"}, {FieldForm::RankOne, "rank_one"}};
+  return kNames;
+}
+
+const Names<FieldEnd>& names_of(FieldEnd) {
+  static const Names<FieldEnd> kNames = {{FieldEnd::TanhOutput, "tanh_output"},
+                                         {FieldEnd::TanhHidden, "tanh_hidden"}};
+  return kNames;
+}
+
+const Names<RowInput>& names_of(RowInput) {
+  static const Names<RowInput> kNames = {{RowInput::Masked, "masked"},
+                                         {RowInput::Published, "published"},
+                                         {RowInput::PublishedInPlace, "published_in_place"}};
+  return kNames;
+}
+
+const Names<UpdateOrder>& names_of(UpdateOrder) {
+  static const Names<UpdateOrder> kNames = {{UpdateOrder::OdeFirst, "ode_first"},
+                                            {UpdateOrder::DataFirst, "data_first"}};
+  return kNames;
+}
+
 }  // namespace fastweights

@@ -64,11 +64,14 @@ Tensor ParameterMaker::add(const std::string& name, Tensor value) {
   return value;
 }
 
-Linear ParameterMaker::linear(const std::string& name, int64_t inputs, int64_t outputs) {
+Tensor ParameterMaker::uniform(const std::string& name, at::IntArrayRef shape, double bound) {
+  return add(name, fastweights::uniform(shape, -bound, bound, random_, type_));
+}
+
+Linear ParameterMaker::linear(const std::string& name, int64_t inputs, int64_t outputs, Bias bias) {
   const double bound = 1 / std::sqrt(static_cast<double>(inputs));
-  Tensor weight = uniform({outputs, inputs}, -bound, bound, random_, type_);
-  Tensor bias = uniform({outputs}, -bound, bound, random_, type_);
-  return {add(name + ".weight", weight), add(name + ".bias", bias)};
+  const Tensor weight = uniform(name + ".weight", {outputs, inputs}, bound);
+  return {weight, bias == Bias::Yes ? uniform(name + ".bias", {outputs}, bound) : Tensor()};
 }
 
 LayerNorm ParameterMaker::layer_norm(const std::string& name, int64_t size) {

@@ -44,6 +44,9 @@ Samples softmax(const Samples& x, Products products);
 Samples feed_forward(const FeedForward& layer, const Samples& x, Products products,
                      const FeedForwardMasks& masks = {});
 
+/// A layer without one has an undefined bias.
+enum class Bias { No, Yes };
+
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
 
 /// Makes layers with PyTorch's initial values and remembers their parameters by name, in order.
@@ -51,7 +54,9 @@ class ParameterMaker {
  public:
   ParameterMaker(uint64_t seed, at::ScalarType type) : random_(seed), type_(type) {}
 
-  Linear linear(const std::string& name, int64_t inputs, int64_t outputs);
+  Linear linear(const std::string& name, int64_t inputs, int64_t outputs, Bias bias = Bias::Yes);
+  /// Numbers between -bound and bound.
+  Tensor uniform(const std::string& name, at::IntArrayRef shape, double bound);
   LayerNorm layer_norm(const std::string& name, int64_t size);
   FeedForward feed_forward(const std::string& name, int64_t size, int64_t hidden);
   const NamedParameters& parameters() const { return parameters_; }

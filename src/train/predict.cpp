@@ -47,8 +47,8 @@ class Collected {
 
 }  // namespace
 
-Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
-                    const Preparation& preparation, const TaskConfig& task, const PredictOptions& options) {
+Predictions predict(const SequenceModel& model, const PreparedData& data, const Preparation& preparation,
+                    const TaskConfig& task, const PredictOptions& options) {
   const RecordGradients off(false);
   Collected collected;
   for_batches(data, preparation, task, options, [&](const std::vector<int64_t>& samples, const Batch& batch) {

@@ -84,7 +84,7 @@ void save_trained(const std::string& path, const TrainedModel& trained) {
   save_safetensors(path, file);
 }
 
-std::string begin_with(FastWeightProgrammer& model, const std::string& path) {
+std::string begin_with(SequenceModel& model, const std::string& path) {
   const bool folder = std::filesystem::is_directory(path);
   if (!folder) {
     const NamedTensors file = load_safetensors(path);
@@ -92,7 +92,7 @@ std::string begin_with(FastWeightProgrammer& model, const std::string& path) {
     const auto format = file.metadata.find("format");
     if (format == file.metadata.end() || format->second.rfind("fastweights", 0) != 0) {
       try {
-        const size_t count = published::load_parameters(model, file.tensors).size();
+        const size_t count = published::load_system(model, file.tensors).size();
         return message("beginning with ", count, " parameters of ", path,
                        ", by the names of the published code");
       } catch (const std::invalid_argument& error) {
@@ -100,7 +100,7 @@ std::string begin_with(FastWeightProgrammer& model, const std::string& path) {
       }
     }
   }
-  const FastWeightProgrammer from = folder ? load_trained(path).model : load_model(path);
+  const SequenceModel from = folder ? load_trained(path).model : load_sequence_model(path);
   const RecordGradients off(false);
   size_t taken = 0;
   for (const auto& [name, tensor] : model.parameters()) {
@@ -137,7 +137,7 @@ TrainedModel load_trained(const std::string& path) {
   if (threshold.empty() || *end != '\0' || !std::isfinite(decided))
     throw std::runtime_error(message(file, ": its threshold is damaged: ", threshold));
   try {
-    TrainedModel trained = {load_model(file), preparation_from(parse_json(preparation)),
+    TrainedModel trained = {load_sequence_model(file), preparation_from(parse_json(preparation)),
                             read_fields(parse_json(task), TaskConfig{}), decided};
     if (!fits(trained))
       throw std::runtime_error(file + ": its preparation is damaged: it does not fit the model");

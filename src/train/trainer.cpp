@@ -69,7 +69,7 @@ void check(const TrainConfig& config) {
            "[train] penalty, head_rate and positive_weight must not be negative");
 }
 
-AdamOptions adam_options(const TrainConfig& config, const FastWeightProgrammer& model) {
+AdamOptions adam_options(const TrainConfig& config, const SequenceModel& model) {
   AdamOptions options = {.learning_rate = config.learning_rate, .weight_decay = config.weight_decay};
   for (const auto& [name, tensor] : model.parameters())
     options.rate_factors.push_back(name.rfind("head.", 0) == 0 ? config.head_rate : 1);
@@ -160,7 +160,7 @@ std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t 
   return batches;
 }
 
-Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& config)
+Trainer::Trainer(SequenceModel model, TrainData data, const TrainConfig& config)
     : model_(std::move(model)),
       data_(std::move(data)),
       config_(completed(config, data_)),
@@ -170,7 +170,7 @@ Trainer::Trainer(FastWeightProgrammer model, TrainData data, const TrainConfig& 
   check(config_);
   check_names(config_, data_);
   if (!model_.device().is_cpu())
-    device_ = std::make_shared<DeviceTraining>(model_, data_, adam_options(config_, model_));
+    device_ = std::make_shared<DeviceTraining>(*model_.programmer(), data_, adam_options(config_, model_));
 }
 
 int64_t Trainer::steps_per_epoch() const {
@@ -231,8 +231,8 @@ void Trainer::take_device_step(TrainStep& record, const std::vector<int64_t>& sa
   if (step_in_epoch_ + 1 < record.steps)
     next = {batches_[static_cast<size_t>(step_in_epoch_) + 1],
             mixed(config_.seed, epoch_, step_in_epoch_ + 1)};
-  const DeviceStep step =
-      device_->step(model_, config_, class_weights_, {samples, seed}, next, record.learning_rate);
+  const DeviceStep step = device_->step(*model_.programmer(), config_, class_weights_, {samples, seed}, next,
+                                        record.learning_rate);
   record.loss = step.loss;
   record.gradient_norm = step.gradient_norm;
   if (std::isfinite(step.loss) && std::isfinite(step.gradient_norm)) return;
@@ -245,6 +245,7 @@ void Trainer::take_step(TrainStep& record, const std::vector<int64_t>& samples, 
   const ModelOutput output = model_.forward(batch.input, {.mode = Mode::Train, .seed = seed});
   Tensor loss = task_loss(output.outputs, batch, class_weights_);
   record.loss = loss.item<double>();
+  if (output.further_loss.defined()) loss = loss + output.further_loss;
   if (config_.penalty > 0) loss = loss + norm_penalty(model_.parameter_tensors(), config_.penalty);
   std::vector<Tensor> grads = gradients(loss, model_.parameter_tensors());
   record.gradient_norm = norm_of(grads);
@@ -273,7 +274,7 @@ TrainEpoch Trainer::end_epoch() {
                        .learning_rate = last_rate()};
   bool finite = true;
   if (data_.validation.samples() > 0) {
-    const Predictions p = device_ ? device_->validate(model_)
+    const Predictions p = device_ ? device_->validate(*model_.programmer())
                                   : predict(model_, data_.validation, data_.preparation, data_.task);
     record.validation = evaluate(p, data_.task, data_.preparation);
     finite = p.outputs.isfinite().all().item<bool>();

@@ -1,0 +1,159 @@
+#include "systems/continuous.h"
+
+#include <algorithm>
+
+#include "fastweights/error.h"
+#include "model/step_rows.h"
+#include "solve/plan.h"
+#include "systems/packed.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+
+struct ContinuousSystem::Solved {
+  Tensor states;  // [M, D] at the outputs
+  Status status = {};
+  int64_t steps = 0, evaluations = 0;
+};
+
+namespace {
+
+// of recorded numbers, unless the configuration says how many; then few states are kept instead
+constexpr int64_t kOwnLimit = int64_t{4} << 30;
+
+const Tableau* fixed_tableau(const Method& method) { return std::get_if<Tableau>(&method); }
+
+// whether the steps are known before the first one, and the gradient is that of the recorded operations
+bool can_step_through(const ModelConfig& config, const ForwardOptions& options) {
+  const SolverConfig& s = config.solver;
+  if (options.observe || s.steps == StepRule::Adaptive) return false;
+  if (recording_gradients() && s.gradient != Gradient::Exact) return false;
+  return fixed_tableau(method(s.method)) != nullptr;
+}
+
+struct StageInput {
+  Tensor drive;  // [R, S, E], rows in packed order
+  Tensor dt;     // [R, 1]
+  Packed packed;
+};
+
+// z behind each step, all rows in packed order: [R, D]
+template <typename Slope>
+Tensor go_through(const StageInput& in, const Tableau& tableau, const Tensor& z0, const Slope& slope) {
+  const int64_t stages = tableau.stages();
+  Tensor z = z0.index_select(0, in.packed.samples);
+  std::vector<Tensor> behind;
+  for (int64_t n = 0; n < in.packed.steps(); ++n) {
+    const Tensor drive = in.packed.step(in.drive, n), dt = in.packed.step(in.dt, n);
+    const Tensor here = z.narrow(0, 0, in.packed.going[n]);
+    std::vector<Tensor> slopes;
+    for (int64_t i = 0; i < stages; ++i) {
+      const Tensor at = i == 0 ? here : weighted_sum(here, slopes, tableau.a[i]);
+      slopes.push_back(slope(drive.select(1, i), dt, at));
+    }
+    z = weighted_sum(here, slopes, tableau.b);
+    behind.push_back(z);
+  }
+  return behind.empty() ? z0.slice(0, 0, 0) : at::cat(behind, 0);
+}
+
+// where outputs are, in rows of [z0; z behind each step]
+struct OutputIndex {
+  std::vector<int64_t> left, right;
+  std::vector<double> part;  // of the way from left to right
+};
+
+OutputIndex output_index(const std::vector<Place>& places, const Schedule& schedule, const StepRows& rows,
+                         const Packed& packed) {
+  const int64_t samples = rows.samples();
+  const int64_t *o = rows.offsets.data_ptr<int64_t>(), *p = packed.packed.data_ptr<int64_t>();
+  const int64_t *time = schedule.time_index.data_ptr<int64_t>(),
+                *sample = schedule.sample_index.data_ptr<int64_t>();
+  const auto row = [&](int64_t b, int64_t steps) { return steps == 0 ? b : samples + p[o[b] + steps - 1]; };
+  OutputIndex index;
+  for (int64_t i = 0; i < schedule.time_index.size(0); ++i) {
+    const int64_t b = sample[i];
+    const Place& place = places[static_cast<size_t>(time[i] * samples + b)];
+    index.left.push_back(row(b, place.steps));
+    index.right.push_back(row(b, place.part > 0 ? place.steps + 1 : place.steps));
+    index.part.push_back(place.part);
+  }
+  return index;
+}
+
+Tensor at_outputs(const Tensor& states, const OutputIndex& index) {
+  const Tensor left = states.index_select(0, at::tensor(index.left, at::kLong));
+  if (std::all_of(index.part.begin(), index.part.end(), [](double part) { return part == 0; })) return left;
+  const Tensor part = at::tensor(index.part, at::kDouble).to(states.scalar_type()).unsqueeze(1);
+  return left + part * (states.index_select(0, at::tensor(index.right, at::kLong)) - left);
+}
+
+}  // namespace
+
+std::optional<ContinuousSystem::Solved> ContinuousSystem::step_through(const ModelConfig& config,
+                                                                       const ModelBatch& batch,
+                                                                       const Tensor& z0) const {
+  const int64_t samples = z0.size(0);
+  const Tableau tableau = *fixed_tableau(method(config.solver.method));
+  const Plan plan = fixed_plan(batch.schedule.ts, z0, {.method = tableau, .steps = batch.schedule.steps});
+  const StepRows rows = step_rows(plan, tableau, samples);
+  const int64_t stages = tableau.stages();
+  const int64_t bytes = rows.dt.size(0) * stages * recorded_numbers() * z0.element_size();
+  const int64_t limit = config.solver.memory_limit > 0 ? config.solver.memory_limit : kOwnLimit;
+  if (recording_gradients() && bytes > limit) return {};
+  StageInput in;
+  in.packed = pack(rows.offsets);
+  const Samples x = batch.signal.inside({rows.times.reshape({-1}), rows.offsets * stages});
+  const Tensor drive = this->drive(x);
+  in.drive = drive.view({-1, stages, drive.size(1)}).index_select(0, in.packed.rows);
+  in.dt = rows.dt.to(z0.scalar_type()).index_select(0, in.packed.rows).unsqueeze(1);
+  const Tensor behind = go_through(
+      in, tableau, z0, [&](const Tensor& d, const Tensor& dt, const Tensor& z) { return slope(d, dt, z); });
+  Solved result;
+  result.states = at_outputs(at::cat({z0, behind}, 0),
+                             output_index(output_places(plan, samples), batch.schedule, rows, in.packed));
+  result.steps = static_cast<int64_t>(plan.steps.size());
+  result.evaluations = result.steps * stages;
+  return result;
+}
+
+ContinuousSystem::Solved ContinuousSystem::solve_generic(const ModelConfig& config, const ModelBatch& batch,
+                                                         const Tensor& z0,
+                                                         const ForwardOptions& options) const {
+  const SolverConfig& s = config.solver;
+  SolveOptions how = {.method = method(s.method), .steps = batch.schedule.steps, .gradient = s.gradient};
+  how.memory_limit = s.memory_limit;
+  // more than can be kept: the same gradient from fewer states
+  if (s.gradient == Gradient::Exact && s.steps != StepRule::Adaptive && !options.observe)
+    how.gradient = Gradient::Checkpointed;
+  how.parameters = field_parameters();
+  const Tensor& coefficients = batch.signal.control().coefficients();
+  if (coefficients.requires_grad()) how.parameters.push_back(coefficients);
+  // a backward pass may call the field when this function is long over: it owns what it needs
+  const Field field = [self = shared_from_this(), this, signal = batch.signal, observe = options.observe](
+                          const Time& t, const Tensor& z) {
+    const Samples x = signal.at(t);
+    if (observe) observe(t, x);
+    return slope(drive(x), {}, z);
+  };
+  const Solution solution = solve(field, z0, batch.schedule.ts, how);
+  return {solution.ys.index({batch.schedule.time_index, batch.schedule.sample_index}), solution.status,
+          solution.steps, solution.evaluations};
+}
+
+ModelOutput ContinuousSystem::forward(const ModelConfig& config, const ModelInput& input,
+                                      const ForwardOptions& options) const {
+  const CheckedInput checked = check_system_input(config, type(), input);
+  const ModelBatch batch = make_model_batch(config, checked, input, at::kCPU);
+  const Tensor z0 = initial(batch.signal.first(), checked.static_features);
+  std::optional<Solved> found;
+  if (can_step_through(config, options)) found = step_through(config, batch, z0);
+  const Solved solved = found ? *found : solve_generic(config, batch, z0, options);
+  ModelOutput result = read_states(config, options, head_, checked, solved.states);
+  if (!solved.status) result.status = solved.status;
+  result.steps = solved.steps;
+  result.evaluations = solved.evaluations;
+  return result;
+}
+
+}  // namespace fastweights

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "systems/system.h"
+
+/// Systems whose state z follows an equation that the signal drives: z' = f(x(t), x'(t), z).
+///
+/// All that does not depend on z is made before the first step, for all stages of all steps at once: the
+/// signal, and the projections of it that the field wants. Steps then go through samples of like number of
+/// steps together. Adaptive steps, checkpoints and the adjoint are the generic solver's, which asks the field
+/// at one time after another.
+
+namespace fastweights {
+
+class ContinuousSystem : public ComparedSystem {
+ public:
+  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+                      const ForwardOptions& options) const final;
+
+ protected:
+  /// z(t0) [B, D] from the signal there [B, C] and static features.
+  virtual Tensor initial(const Tensor& first, const Tensor& static_features) const = 0;
+  /// The tensors that drive() and slope() read.
+  virtual std::vector<Tensor> field_parameters() const = 0;
+  /// What slope() needs of the signal at some times: [R, E] from [R, C].
+  virtual Tensor drive(const Samples& x) const = 0;
+  /// dt f(x, x', z) [R, D]; dt [R, 1], or undefined for 1.
+  virtual Tensor slope(const Tensor& drive, const Tensor& dt, const Tensor& z) const = 0;
+  /// Numbers that a recorded evaluation of slope() keeps for each sample.
+  virtual int64_t recorded_numbers() const = 0;
+
+  nn::Linear head_;
+
+ private:
+  struct Solved;
+  /// None if recording would take too much memory.
+  std::optional<Solved> step_through(const ModelConfig& config, const ModelBatch& batch,
+                                     const Tensor& z0) const;
+  Solved solve_generic(const ModelConfig& config, const ModelBatch& batch, const Tensor& z0,
+                       const ForwardOptions& options) const;
+};
+
+}  // namespace fastweights

@@ -1,0 +1,74 @@
+#include "systems/evolve.h"
+
+#include "fastweights/error.h"
+#include "tensor/autograd.h"
+
+namespace fastweights {
+
+Tensor FieldNet::operator()(const Tensor& z) const {
+  Tensor hidden = z;
+  for (size_t l = 0; l < layers.size(); ++l) {
+    if (l > 0) hidden = at::tanh(hidden);
+    hidden = linear(layers[l], hidden);
+  }
+  return hidden;
+}
+
+std::vector<Tensor> FieldNet::parameters() const {
+  std::vector<Tensor> result;
+  for (const nn::Linear& layer : layers) {
+    result.push_back(layer.weight);
+    result.push_back(layer.bias);
+  }
+  return result;
+}
+
+FieldNet make_field_net(const std::string& name, const FieldConfig& config, int64_t size,
+                        nn::ParameterMaker& make) {
+  FieldNet net;
+  int64_t width = size;
+  for (int64_t l = 0; l < config.layers; ++l) {
+    net.layers.push_back(make.linear(message(name, ".", l), width, config.hidden_size));
+    width = config.hidden_size;
+  }
+  net.layers.push_back(make.linear(name + ".out", width, size));
+  return net;
+}
+
+namespace {
+
+Tensor one_step(const Tableau& tableau, const FieldNet& field, const Tensor& z, const Tensor& dt) {
+  std::vector<Tensor> slopes;
+  for (int64_t i = 0; i < tableau.stages(); ++i) {
+    const Tensor at = i == 0 ? z : weighted_sum(z, slopes, tableau.a[i]);
+    slopes.push_back(field(at) * dt);
+  }
+  return weighted_sum(z, slopes, tableau.b);
+}
+
+Steps steps_of(const SolverConfig& solver) {
+  if (solver.steps == StepRule::Adaptive)
+    return AdaptiveSteps{.rtol = solver.rtol, .atol = solver.atol, .control = ErrorControl::PerSample};
+  return FixedSteps{.size = solver.steps == StepRule::Observations ? solver.max_step : solver.step_size};
+}
+
+}  // namespace
+
+Tensor evolve(const SolverConfig& solver, const FieldNet& field, const Tensor& z, const Tensor& dt) {
+  const Method how = method(solver.method);
+  const auto* tableau = std::get_if<Tableau>(&how);
+  const bool recorded = solver.gradient == Gradient::Exact || !recording_gradients();
+  const bool whole = solver.steps == StepRule::Observations && solver.max_step == 0;
+  if (tableau && recorded && whole) return one_step(*tableau, field, z, dt);
+  const Tensor end = dt.detach().squeeze(1).to(at::kDouble);
+  const Solution solution = solve(
+      [field](const Time&, const Tensor& y) { return field(y); }, z, at::stack({at::zeros_like(end), end}, 0),
+      {.method = how,
+       .steps = steps_of(solver),
+       .gradient = solver.gradient,
+       .parameters = field.parameters(),
+       .memory_limit = solver.gradient == Gradient::Checkpointed ? solver.memory_limit : 0});
+  return solution.ys[1];
+}
+
+}  // namespace fastweights

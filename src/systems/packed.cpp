@@ -1,0 +1,36 @@
+#include "systems/packed.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fastweights {
+
+Packed pack(const Tensor& offsets) {
+  const Tensor contiguous = offsets.contiguous();
+  const int64_t* o = contiguous.data_ptr<int64_t>();
+  const int64_t samples = contiguous.size(0) - 1;
+  std::vector<int64_t> order(static_cast<size_t>(samples));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return o[a + 1] - o[a] > o[b + 1] - o[b]; });
+  std::vector<int64_t> places(order.size()), rows(static_cast<size_t>(o[samples])), packed(rows.size());
+  for (size_t i = 0; i < order.size(); ++i) places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  Packed result;
+  int64_t going = samples, next = 0;
+  for (int64_t n = 0; next < o[samples]; ++n) {
+    while (o[order[going - 1] + 1] - o[order[going - 1]] <= n) --going;
+    result.begin.push_back(next);
+    result.going.push_back(going);
+    for (int64_t i = 0; i < going; ++i, ++next) {
+      rows[next] = o[order[i]] + n;
+      packed[rows[next]] = next;
+    }
+  }
+  result.samples = at::tensor(order, at::kLong);
+  result.places = at::tensor(places, at::kLong);
+  result.rows = at::tensor(rows, at::kLong);
+  result.packed = at::tensor(packed, at::kLong);
+  return result;
+}
+
+}  // namespace fastweights

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fastweights/tensor.h"
+
+namespace fastweights {
+
+/// Rows of a ragged batch in the order in which a recurrence goes through them: the first row of every
+/// sample, then the second of all that have one, and so on. Samples with more rows stand before others, so
+/// that those with a row n are the first going[n] of them.
+struct Packed {
+  Tensor samples;              // [B] int64: the sample at each place
+  Tensor places;               // [B] int64: the place of each sample
+  Tensor rows;                 // [R] int64: the row of the batch that each packed row is
+  Tensor packed;               // [R] int64: the packed row that each row of the batch is
+  std::vector<int64_t> going;  // [N]
+  std::vector<int64_t> begin;  // [N]: the first packed row of step n
+
+  int64_t steps() const { return static_cast<int64_t>(going.size()); }
+  /// Rows of step n of a tensor in packed order.
+  Tensor step(const Tensor& rows, int64_t n) const { return rows.narrow(0, begin[n], going[n]); }
+};
+
+/// offsets [B + 1] int64: rows of each sample.
+Packed pack(const Tensor& offsets);
+
+}  // namespace fastweights

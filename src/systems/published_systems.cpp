@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <set>
+
+#include "fastweights/error.h"
+#include "fastweights/nearest.h"
+#include "fastweights/published.h"
+#include "tensor/autograd.h"
+
+namespace fastweights::published {
+namespace {
+
+using Tensors = std::map<std::string, Tensor>;
+using Names = std::vector<std::string>;
+
+// the layer of ours, as lists of layers of theirs that stand one below the other
+std::vector<Names> layer_candidates(const std::string& layer, const ModelConfig& config) {
+  const int64_t last = config.field.layers;
+  static const std::map<std::string, std::vector<Names>> kNames = {
+      {"first", {{"initial_network"}, {"initial_linear"}}},
+      {"head", {{"linear"}, {"final_linear"}}},
+      {"static.hidden", {{"linear1"}}},
+      {"static.out", {{"linear2"}}},
+      {"decay", {{"decay"}}},
+      {"field.input",
+       {{"func.model.W_r", "func.model.W_z", "func.model.W_h"}, {"func.W_r", "func.W_z", "func.W_h"}}},
+      {"field.gates", {{"func.model.U_r", "func.model.U_z"}, {"func.U_r", "func.U_z"}}},
+      {"field.state", {{"func.model.U_h"}, {"func.U_h"}}}};
+  if (const auto found = kNames.find(layer); found != kNames.end()) return found->second;
+  if (layer == "field.out")
+    return {{"func.linear_out"}, {message("func.net.", 2 * last)}, {message("func.sequential.", 2 * last)}};
+  if (layer.rfind("field.", 0) != 0) return {};
+  const int64_t l = std::stoll(layer.substr(6));
+  return {{l == 0 ? "func.linear_in" : message("func.linears.", l - 1)},
+          {message("func.net.", 2 * l)},
+          {message("func.sequential.", 2 * l)}};
+}
+
+// names of ours as lists of theirs
+std::vector<Names> candidates(const std::string& ours, const ModelConfig& config) {
+  const size_t dot = ours.rfind('.');
+  const std::string layer = ours.substr(0, dot), kind = ours.substr(dot);
+  // cells of a GRU have other names than layers
+  if (layer == "cell.input" || layer == "cell.state")
+    return {{"gru_cell" + kind + (layer == "cell.input" ? "_ih" : "_hh")}};
+  std::vector<Names> found = layer_candidates(layer, config);
+  for (Names& names : found) {
+    for (std::string& name : names) name += kind;
+  }
+  return found;
+}
+
+Names find_names(const std::string& ours, const ModelConfig& config, const Tensors& tensors) {
+  std::string tried;
+  for (Names names : candidates(ours, config)) {
+    for (const char* before : {"", "model.", "model.model."}) {
+      Names whole = names;
+      for (std::string& name : whole) name = before + name;
+      if (std::all_of(whole.begin(), whole.end(), [&](const auto& n) { return tensors.contains(n); }))
+        return whole;
+    }
+    tried += (tried.empty() ? "" : " or ") + names[0];
+  }
+  FW_CHECK(false, "[published] there is no tensor for ", ours,
+           tried.empty() ? "" : ", which would be " + tried);
+}
+
+Tensor joined(const Names& names, const Tensors& tensors) {
+  std::vector<Tensor> parts;
+  for (const std::string& name : names) parts.push_back(tensors.at(name));
+  return at::cat(parts, 0);
+}
+
+// a constant of the published GRU-ODE, and copies of a layer that stands several times in a list
+bool may_be_left(const std::string& name, const SequenceModel& model, const Tensors& tensors) {
+  if (name.size() >= 13 && name.substr(name.size() - 13) == "func.out_base") return true;
+  const FieldConfig& field = model.config().field;
+  if (!field.tied || name.rfind("func.net.", 0) != 0) return false;
+  const std::string first = "func.net.2" + name.substr(name.rfind('.'));
+  return tensors.contains(first) && at::equal(tensors.at(first), tensors.at(name));
+}
+
+}  // namespace
+
+std::map<std::string, Names> load_system(SequenceModel& model, const Tensors& tensors) {
+  std::map<std::string, Names> names;
+  if (model.programmer()) {
+    FastWeightProgrammer programmer = *model.programmer();
+    for (const auto& [ours, theirs] : load_parameters(programmer, tensors)) names[ours] = {theirs};
+    return names;
+  }
+  std::set<std::string> used;
+  for (const auto& [ours, tensor] : model.parameters()) {
+    names[ours] = find_names(ours, model.config(), tensors);
+    const Tensor given = joined(names[ours], tensors);
+    FW_CHECK(given.sizes() == tensor.sizes(), "[published] ", names[ours][0], " must be ", tensor.sizes(),
+             " for ", ours, ", got ", given.sizes());
+    used.insert(names[ours].begin(), names[ours].end());
+  }
+  for (const auto& [theirs, tensor] : tensors) {
+    FW_CHECK(used.contains(theirs) || may_be_left(theirs, model, tensors),
+             "[published] this model has no place for ", theirs);
+  }
+  // only now, so that what does not fit changes nothing
+  const RecordGradients off(false);
+  for (const auto& [ours, tensor] : model.parameters()) tensor.copy_(joined(names[ours], tensors));
+  return names;
+}
+
+const Names& baseline_models() {
+  static const Names kModels = {"ncde", "gruode", "mygruode", "dt", "decay", "odernn"};
+  return kModels;
+}
+
+ModelConfig baseline(const std::string& model, Intensity intensity) {
+  static const std::map<std::string, System> kSystems = {
+      {"ncde", System::NeuralCde}, {"gruode", System::GruOde}, {"mygruode", System::DirectGruOde},
+      {"dt", System::GruDt},       {"decay", System::GruD},    {"odernn", System::OdeRnn}};
+  FW_CHECK(kSystems.contains(model), "[published] there is no model '", model, "'; the nearest is '",
+           nearest(model, baseline_models()), "'");
+  ModelConfig c;
+  c.system = kSystems.at(model);
+  c.control.kind = ControlKind::NaturalCubic;
+  c.control.end_filling = EndFilling::EndPoint;
+  const bool continuous =
+      c.system == System::NeuralCde || c.system == System::GruOde || c.system == System::DirectGruOde;
+  if (continuous) {
+    c.solver.steps = StepRule::SharedGrid;
+    c.solver.edges = StageEdges::AsIs;
+    c.solver.gradient = Gradient::Adjoint;
+    c.hidden_size = c.system == System::NeuralCde ? 90 : c.system == System::GruOde ? 160 : 128;
+    c.channels = 21;
+  } else {
+    c.rows.input = RowInput::Published;
+    c.rows.values_only = intensity == Intensity::Off;
+    c.hidden_size = c.system == System::OdeRnn ? 128 : 160;
+    c.channels = 41;
+  }
+  if (c.system == System::NeuralCde) c.field = {.hidden_size = 40, .layers = 4};
+  if (c.system == System::OdeRnn) {
+    c.field = {.hidden_size = 64, .layers = 4};
+    c.solver.gradient = Gradient::Adjoint;
+  }
+  c.outputs = 10;
+  return c;
+}
+
+ModelConfig neural_rde(int64_t depth) {
+  ModelConfig c;
+  c.system = System::NeuralCde;
+  c.channels = 7;
+  c.outputs = 5;
+  c.hidden_size = 32;
+  c.field = {.hidden_size = 64, .layers = 3, .end = FieldEnd::TanhHidden, .tied = true};
+  c.control.kind = ControlKind::LogSignature;
+  c.control.depth = depth;
+  c.control.window_tail = WindowTail::Drop;
+  c.control.last_window = LastWindow::Twice;
+  c.solver.steps = StepRule::SharedGrid;
+  c.solver.step_size = 1;
+  c.solver.edges = StageEdges::Shortened;
+  c.solver.gradient = Gradient::Adjoint;
+  return c;
+}
+
+}  // namespace fastweights::published

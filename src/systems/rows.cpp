@@ -1,0 +1,61 @@
+#include "systems/rows.h"
+
+#include <algorithm>
+
+namespace fastweights {
+
+RowData make_rows(const ModelConfig& config, const RaggedSeries& series) {
+  const at::ScalarType type = series.values.scalar_type();
+  RowData result;
+  result.packed = pack(series.offsets);
+  const Signal signal(config, series);
+  const Tensor clock = signal.clock({series.times, series.offsets});
+  const auto ordered = [&](const Tensor& rows) { return rows.index_select(0, result.packed.rows); };
+  result.values = ordered(signal.sample({clock, series.offsets}).value);
+  const Tensor seen = at::isnan(series.values.detach()).logical_not();
+  const Tensor any = seen.any(1);
+  result.mask = ordered(seen.to(type));
+  result.observed = ordered(any);
+
+  const Tensor times = series.times.contiguous(), offsets = series.offsets.contiguous();
+  const Tensor seen_rows = any.contiguous();
+  const double* t = times.data_ptr<double>();
+  const int64_t* o = offsets.data_ptr<int64_t>();
+  const bool* observed = seen_rows.data_ptr<bool>();
+  Tensor gap = at::zeros_like(times), since = at::zeros_like(times);
+  for (int64_t b = 0; b < series.samples(); ++b) {
+    double last = t[o[b]];
+    for (int64_t i = o[b] + 1; i < o[b + 1]; ++i) {
+      if (observed[i - 1]) last = t[i - 1];
+      gap.data_ptr<double>()[i] = (t[i] - t[i - 1]) / config.time_unit;
+      since.data_ptr<double>()[i] = (t[i] - last) / config.time_unit;
+    }
+  }
+  result.gap = ordered(gap).to(type).unsqueeze(1);
+  result.since = ordered(since).to(type).unsqueeze(1);
+  return result;
+}
+
+OutputRows output_rows(const ModelConfig& config, const CheckedInput& input, const RowData& rows) {
+  const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
+  const Tensor wanted = input.wanted.times.contiguous(), wanted_offsets = input.wanted.offsets.contiguous();
+  const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
+  const int64_t *o = offsets.data_ptr<int64_t>(), *wo = wanted_offsets.data_ptr<int64_t>();
+  std::vector<int64_t> found, samples;
+  std::vector<double> behind;
+  for (int64_t b = 0; b < input.series.samples(); ++b) {
+    for (int64_t i = wo[b]; i < wo[b + 1]; ++i) {
+      const int64_t row = std::max(std::upper_bound(t + o[b], t + o[b + 1], w[i]) - t - 1, o[b]);
+      found.push_back(row);
+      samples.push_back(b);
+      behind.push_back((w[i] - t[row]) / config.time_unit);
+    }
+  }
+  OutputRows result;
+  result.rows = rows.packed.packed.index_select(0, at::tensor(found, at::kLong));
+  result.samples = at::tensor(samples, at::kLong);
+  result.behind = at::tensor(behind, at::kDouble).to(input.series.values.scalar_type()).unsqueeze(1);
+  return result;
+}
+
+}  // namespace fastweights

@@ -1,0 +1,34 @@
+#pragma once
+
+#include "systems/packed.h"
+#include "systems/system.h"
+
+/// Series as discrete systems read them: row by row.
+
+namespace fastweights {
+
+/// All rows of a batch in packed order. Times are in units of time_unit.
+struct RowData {
+  Packed packed;
+  Tensor values;    // [R, C]: missing ones filled as the control says
+  Tensor mask;      // [R, C]: 1 where a value was observed
+  Tensor observed;  // [R] bool: whether any was
+  Tensor gap;       // [R, 1]: time since the sample's row before; 0 at its first
+  Tensor since;     // [R, 1]: time since the sample's last row before this one in which anything was observed
+
+  /// [R, 1 + 2 C]: gap, values and mask.
+  Tensor input() const { return at::cat({gap, values, mask}, 1); }
+};
+
+RowData make_rows(const ModelConfig& config, const RaggedSeries& series);
+
+/// Where outputs are among the rows.
+struct OutputRows {
+  Tensor rows;     // [M] int64: the packed row at or before each output
+  Tensor samples;  // [M] int64
+  Tensor behind;   // [M, 1]: how long before the output that row is
+};
+
+OutputRows output_rows(const ModelConfig& config, const CheckedInput& input, const RowData& rows);
+
+}  // namespace fastweights
