@@ -80,7 +80,11 @@ class ObservedGru : public ComparedSystem {
     const RowData rows = make_rows(config, checked.series);
     const OutputRows outputs = output_rows(config, checked, rows);
     const Tensor states = go_through(config, rows, checked.static_features);
-    const Tensor read = passed(config, states.index_select(0, outputs.rows), outputs.behind);
+    // a decay has a bias: where no time has passed there is none
+    const Tensor there = states.index_select(0, outputs.rows);
+    const Tensor read = outputs.behind.any().item<bool>()
+                            ? at::where(outputs.behind > 0, passed(config, there, outputs.behind), there)
+                            : there;
     ModelOutput result = read_states(config, options, head_, checked, read);
     result.steps = rows.packed.steps();
     return result;

@@ -27,7 +27,10 @@ std::vector<Names> layer_candidates(const std::string& layer, const ModelConfig&
       {"field.state", {{"func.model.U_h"}, {"func.U_h"}}}};
   if (const auto found = kNames.find(layer); found != kNames.end()) return found->second;
   if (layer == "field.out")
-    return {{"func.linear_out"}, {message("func.net.", 2 * last)}, {message("func.sequential.", 2 * last)}};
+    return {{"func.linear_out"},
+            {message("func.net.", 2 * last)},
+            {message("func.sequential.", 2 * last)},
+            {"func.net"}};
   if (layer.rfind("field.", 0) != 0) return {};
   const int64_t l = std::stoll(layer.substr(6));
   return {{l == 0 ? "func.linear_in" : message("func.linears.", l - 1)},

@@ -76,6 +76,7 @@ void check_adjoint(GoldenFile& file);
 void check_fwp_spline(GoldenFile& file);
 void check_fwp_eigenworms(GoldenFile& file);
 void check_single_precision_trace(GoldenFile& file);
+void check_baselines(GoldenFile& file);
 void check_train(GoldenFile& file);
 
 }  // namespace fastweights::golden

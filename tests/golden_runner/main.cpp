@@ -25,6 +25,7 @@ Check find_check(const std::string& group) {
                                                        {"fwp_speech", check_fwp_spline},
                                                        {"fwp_sepsis", check_fwp_spline},
                                                        {"fwp_eigenworms", check_fwp_eigenworms},
+                                                       {"baselines", check_baselines},
                                                        {"train", check_train}};
   const auto found = kChecks.find(group);
   return found == kChecks.end() ? nullptr : found->second;
