@@ -32,6 +32,8 @@ void add_info(CLI::App& program, Session& session);
 void add_selftest(CLI::App& program, Session& session);
 void add_gradcheck(CLI::App& program, Session& session);
 void add_train(CLI::App& program, Session& session);
+void add_compare(CLI::App& program, Session& session);
+void add_models(CLI::App& program, Session& session);
 void add_evaluate(CLI::App& program, Session& session);
 void add_predict(CLI::App& program, Session& session);
 void add_inspect(CLI::App& program, Session& session);

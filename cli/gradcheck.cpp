@@ -12,6 +12,7 @@
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
 #include "fastweights/published.h"
+#include "fastweights/run.h"
 
 namespace fastweights::cli {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 struct GradcheckCommand {
   std::string config_file;
   std::vector<std::string> settings;
-  std::string rule, drive, control, method;
+  std::string model, rule, drive, control, method;
   SyntheticSeries series = {.samples = 3, .length = 9, .channels = 3};
   int64_t directions = 4;
   uint64_t seed = 1;
@@ -45,7 +46,11 @@ ModelConfig read_config(const std::string& path) {
 // the file, then what the command line says; small by default, so that it takes a second
 ModelConfig chosen_config(const GradcheckCommand& command) {
   ModelConfig config;
-  if (command.config_file.empty()) {
+  if (!command.model.empty()) {
+    config = named_model(command.model, command.series.channels, 0, 2);
+    config.hidden_size = config.heads > 4 ? config.heads : 8;
+    config.dropout = config.value_dropout = 0;
+  } else if (command.config_file.empty()) {
     config.channels = command.series.channels;
     config.outputs = 2;
     config.hidden_size = 12;
@@ -86,7 +91,9 @@ bool check_parameters(const GradcheckCommand& command) {
                                 .values.slice(0, 0, options.samples);
   }
   // a tensor map has no rule
-  const std::string rule = config.drive == Drive::TensorMap ? "tensor map" : "rule " + config.rule;
+  const std::string rule = !model.programmer()                ? command.model
+                           : config.drive == Drive::TensorMap ? "tensor map"
+                                                              : "rule " + config.rule;
   std::printf("%s, %lld parameters, float64, synthetic series: %lld of up to %lld points in %lld channels\n",
               rule.c_str(), static_cast<long long>(model.parameter_count()),
               static_cast<long long>(options.samples), static_cast<long long>(options.length),
@@ -166,8 +173,10 @@ void add_gradcheck(CLI::App& program, Session& session) {
       "gradcheck", "Compare a model's gradients (exact, checkpointed, adjoint) with finite differences");
   CLI::Option* config =
       app->add_option("--config", command->config_file, "configuration of the model, a JSON file");
+  CLI::Option* model =
+      app->add_option("--model", command->model, "a name that 'fastweights models' lists")->excludes(config);
   app->add_option("--rule", command->rule, "hebb, oja, oja_softmax, delta_pre or delta_post");
-  std::vector<CLI::Option*> short_only = {config};  // that --long does not read
+  std::vector<CLI::Option*> short_only = {config, model};  // that --long does not read
   short_only.push_back(app->add_option("--drive", command->drive,
                                        "x, derivative_keys, derivative_values, derivative or tensor_map"));
   short_only.push_back(

@@ -67,6 +67,8 @@ int run(int argc, char** argv) {
   program.parse_complete_callback([&session] { set_threads(session.threads); });
 
   add_train(program, session);
+  add_compare(program, session);
+  add_models(program, session);
   add_evaluate(program, session);
   add_predict(program, session);
   add_inspect(program, session);

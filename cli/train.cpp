@@ -31,11 +31,22 @@ const std::vector<std::pair<std::string, std::string>>& presets() {
   return kPresets;
 }
 
-Json preset_json(const std::string& name) {
+// sizes that the model has
+Json preset_json(const std::string& name, const std::string& model) {
   if (name.empty()) return Json::object();
   std::string known;
   for (const auto& [key, text] : presets()) {
-    if (key == name) return Json::parse(text);
+    if (key == name) {
+      const Json plain = Json::parse(to_json(ModelConfig{})),
+                 own = Json::parse(to_json(named_model(model, 1, 0, 1)));
+      const Json preset = Json::parse(text);
+      if (preset.empty()) return preset;
+      Json kept = Json::object();
+      for (const auto& [size, value] : preset.at("model").items()) {
+        if (plain[size] != own[size]) kept[size] = value;
+      }
+      return Json{{"model", kept}};
+    }
     known += (known.empty() ? "" : ", ") + key;
   }
   throw std::invalid_argument("there is no preset '" + name + "'; there are " + known);
@@ -63,9 +74,12 @@ void print_plan(const RunConfig& config, const DataSet& data, Progress& progress
   progress.note(message(data.head.name, " (", data.head.origin, "): ", data.samples(), " series, ",
                         data.rows(), " rows, ", data.channels(), " channels",
                         data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
-  progress.note(message("model ", config.model.rule, ", hidden size ", config.model.hidden_size, ", ",
-                        config.model.heads, " heads, ", config.model.channels, " channels in, ",
-                        config.model.outputs, " out"));
+  const ModelConfig& model = config.model;
+  const bool fast = model.system == System::FastWeights;
+  progress.note(
+      message("model ", fast ? model.rule : Json::parse(to_json(model)).at("system").get<std::string>(),
+              ", hidden size ", model.hidden_size, ", ", fast ? message(model.heads, " heads, ") : "",
+              model.channels, " channels in, ", model.outputs, " out"));
 }
 
 void run_one(const TrainCommand& command, Session& session) {
@@ -90,8 +104,7 @@ void run(const TrainCommand& command, Session& session) {
                        command.folds == 0 && settings_json(command) == "{}"),
            "--resume goes on with a run as it began; other settings need a new run, which --from lets begin "
            "with its parameters");
-  std::signal(SIGINT, on_interrupt);
-  std::signal(SIGTERM, on_interrupt);
+  handle_interrupts();
   if (command.folds > 0 || (resume && has_folds(command.resume))) {
     cross_validate(command, session);
   } else {
@@ -101,8 +114,13 @@ void run(const TrainCommand& command, Session& session) {
 
 }  // namespace
 
+void handle_interrupts() {
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_interrupt);
+}
+
 std::string settings_json(const TrainCommand& command) {
-  Json json = preset_json(command.preset);
+  Json json = preset_json(command.preset, model_of(command));
   if (!command.config_file.empty()) {
     const Json given = Json::parse(file_text(command.config_file), nullptr, false);
     FW_CHECK(given.is_object(), command.config_file, ": this is not a JSON object { ... }");
@@ -192,43 +210,43 @@ RunEnd train_one(const TrainCommand& command, const std::string& folder, const R
   return result.end;
 }
 
+void add_run_options(CLI::App& app, TrainCommand& command) {
+  app.add_option("--preset", command.preset, "small, standard or large");
+  app.add_option("--config", command.config_file, "JSON with any keys of a run's config.json");
+  app.add_option("--set", command.settings, "KEY=VALUE for any key, such as model.heads=4; may be repeated")
+      ->take_all();
+  app.add_option("--epochs", command.epochs, "default: about 2,000 steps");
+  app.add_option("--batch-size", command.batch_size, "default: a sixteenth of the series, 16 to 256");
+  app.add_option("--learning-rate", command.learning_rate, "default: 0.001");
+  app.add_option("--seed", command.seed, "of parameters, order and dropout; default: 1");
+  app.add_option(
+      "--task", command.task,
+      "classification, regression, step_classification, forecast or imputation; default: what the data have");
+  app.add_option("--split", command.split,
+                 "given, random, stratified, grouped, folds or indices; default: automatic");
+  app.add_flag("--intensity", command.intensity, "how often each channel was observed, as further channels");
+  app.add_option("--device", command.device, "cpu, cuda, or auto: cuda where it can be used; default: auto");
+  app.add_flag("--tf32", command.tf32, "let products of a GPU round to 11 bits: faster, less exact");
+  app.add_option("--memory-limit", command.memory_limit,
+                 "bytes that a training step may take beyond the data");
+  app.add_flag("--json", command.json, "a JSON object per epoch and one at the end");
+  app.add_flag("--quiet,-q", command.quiet, "print nothing");
+}
+
 void add_train(CLI::App& program, Session& session) {
   auto command = std::make_shared<TrainCommand>();
   CLI::App* app = program.add_subcommand("train", "Train a model on time series");
   add_data_options(*app, command->data, "what to train on");
   app->add_option("--out,-o", command->out, "folder of the run, which must not be one yet");
-  std::string names;
-  for (const std::string& name : model_names()) names += (names.empty() ? "" : ", ") + name;
-  app->add_option("--model", command->model, names + "; default: delta-cde");
-  app->add_option("--preset", command->preset, "small, standard or large");
-  app->add_option("--config", command->config_file, "JSON with any keys of a run's config.json");
-  app->add_option("--set", command->settings, "KEY=VALUE for any key, such as model.heads=4; may be repeated")
-      ->take_all();
-  app->add_option("--epochs", command->epochs, "default: about 2,000 steps");
-  app->add_option("--batch-size", command->batch_size, "default: a sixteenth of the series, 16 to 256");
-  app->add_option("--learning-rate", command->learning_rate, "default: 0.001");
-  app->add_option("--seed", command->seed, "of parameters, order and dropout; default: 1");
-  app->add_option(
-      "--task", command->task,
-      "classification, regression, step_classification, forecast or imputation; default: what the data have");
-  app->add_option("--split", command->split,
-                  "given, random, stratified, grouped, folds or indices; default: automatic");
+  app->add_option("--model", command->model, "a name that 'fastweights models' lists; default: delta-cde");
   app->add_option("--folds", command->folds,
                   "train so many times, each time testing on another part of the data, and print the mean")
       ->check(CLI::Range(2, 1000));
-  app->add_flag("--intensity", command->intensity,
-                "how often each channel was observed, as further channels");
-  app->add_option("--device", command->device,
-                  "cpu, cuda, or auto: cuda where it can be used; default: auto");
-  app->add_flag("--tf32", command->tf32, "let products of a GPU round to 11 bits: faster, less exact");
-  app->add_option("--memory-limit", command->memory_limit,
-                  "bytes that a training step may take beyond the data");
   app->add_option(
       "--from", command->from,
       "begin with the parameters of a run, a model file, or a safetensors file of the published code");
   app->add_option("--resume", command->resume, "go on with an interrupted run: its folder");
-  app->add_flag("--json", command->json, "a JSON object per epoch and one at the end");
-  app->add_flag("--quiet,-q", command->quiet, "print nothing");
+  add_run_options(*app, *command);
   app->footer(
       "Examples:\n"
       "  fastweights train spirals --out runs/spirals --epochs 2\n"

@@ -18,6 +18,11 @@ struct TrainCommand {
   bool talks() const { return !json && !quiet; }
 };
 
+/// What 'train' and 'compare' share: settings, training, device and how much is printed.
+void add_run_options(CLI::App& app, TrainCommand& command);
+/// Ctrl-C ends a run after its step, and can be taken up again.
+void handle_interrupts();
+
 /// Preset, then file, then options, then --set, as JSON.
 std::string settings_json(const TrainCommand& command);
 /// What these say about data.

@@ -154,6 +154,7 @@ add_library(fastweights
   src/train/device_training.cpp
   src/train/files.cpp
   src/train/future.cpp
+  src/train/known_models.cpp
   src/train/metrics.cpp
   src/train/optimise.cpp
   src/train/predict.cpp

@@ -275,16 +275,23 @@ Json model_json(const TrainedModel& trained) {
   Json parameters = Json::array();
   for (const auto& [name, tensor] : trained.model.parameters())
     parameters.push_back(Json::array({name, message(tensor.sizes()), tensor.numel()}));
-  return {{"summary", pairs({{"rule", c.rule},
-                             {"drive", name_of(c.drive)},
-                             {"control", name_of(c.control.kind)},
-                             {"method", c.solver.method},
-                             {"hidden size", message(c.hidden_size)},
-                             {"heads", message(c.heads)},
-                             {"layers", message(c.layers)},
-                             {"parameters", message(trained.model.parameter_count())}})},
-          {"parameters", parameters},
-          {"config", to_json(c)}};
+  std::vector<std::pair<std::string, std::string>> summary = {{"system", name_of(c.system)}};
+  if (c.system == System::FastWeights) {
+    summary.insert(summary.end(), {{"rule", c.rule},
+                                   {"drive", name_of(c.drive)},
+                                   {"method", c.solver.method},
+                                   {"heads", message(c.heads)},
+                                   {"layers", message(c.layers)}});
+  }
+  summary.insert(summary.end(), {{"control", name_of(c.control.kind)},
+                                 {"hidden size", message(c.hidden_size)},
+                                 {"parameters", message(trained.model.parameter_count())}});
+  return {{"summary", pairs(summary)}, {"parameters", parameters}, {"config", to_json(c)}};
+}
+
+std::string model_text(const ModelConfig& model) {
+  if (model.system != System::FastWeights) return "system " + std::string(name_of(model.system));
+  return "fast weights, rule " + model.rule + ", drive " + name_of(model.drive);
 }
 
 Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {
@@ -296,7 +303,7 @@ Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {
                           parts.test.size(), " test; split ", name_of(parts.rule))},
        {"Channels", message(data.channels(), " in the data, ", config.model.channels, " for the model")},
        {"Task", name_of(config.task.kind)},
-       {"Model", config.model.rule + ", drive " + name_of(config.model.drive)},
+       {"Model", model_text(config.model)},
        {"Training", message("learning rate ", rate, ", ", name_of(config.training.schedule),
                             " schedule, seed ", config.training.seed)}});
 }
@@ -316,12 +323,11 @@ void write_report(const std::string& folder, const DataSet& data) {
   const PreparedData shown = prepare(subset(data, samples), trained.preparation);
   const Predictions p = predict(trained.model, shown, trained.preparation, trained.task);
   const int64_t best = result.at("best_epoch").get<int64_t>();
-  Json json = {
-      {"version", 1},
-      {"title", data.head.name},
-      {"subtitle", message(name_of(config.task.kind), " with fast weights, rule ", config.model.rule)},
-      {"finished", utc_now("%Y-%m-%d %H:%M UTC")},
-      {"facts", facts(config, data, parts)}};
+  Json json = {{"version", 1},
+               {"title", data.head.name},
+               {"subtitle", message(name_of(config.task.kind), " with ", model_text(config.model))},
+               {"finished", utc_now("%Y-%m-%d %H:%M UTC")},
+               {"facts", facts(config, data, parts)}};
   json["headline"] = Json::array();
   const std::string chosen = config.training.metric;
   for (const char* name : {"accuracy", "auroc", "mse"}) {

@@ -1,25 +1,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/nearest.h"
 #include "fastweights/run.h"
 #include "model/config_fields.h"
+#include "train/known_models.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
 namespace {
-
-struct ModelName {
-  std::string rule, drive;
-};
-
-ModelName parse_name(const std::string& name) {
-  const std::vector<std::string>& known = model_names();
-  FW_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "there is no model '", name,
-           "'; the nearest is '", nearest(name, known), "'");
-  const size_t dash = name.find('-');
-  return {name.substr(0, dash), name.substr(dash + 1)};
-}
 
 double typical_length(const DataSet& data) {
   return static_cast<double>(data.rows()) / static_cast<double>(std::max<int64_t>(data.samples(), 1));
@@ -38,50 +26,22 @@ double default_dropout(const DataSet& data) {
   return data.samples() < kMany ? 0.2 : 0.1;
 }
 
-// sizes, clock and dropout that do on data of many kinds; long series are read in windows
-ModelConfig default_model(const std::string& name, const DataSet& data, const Preparation& preparation,
-                          TaskKind kind) {
-  constexpr double kLong = 1000, kWindows = 250;
-  const ModelName parts = parse_name(name);
-  ModelConfig config = {.channels = preparation.model_channels(),
-                        .static_features = preparation.model_statics(),
-                        .outputs = output_count(kind, preparation)};
-  config.rule = parts.rule == "delta" ? "delta_pre" : parts.rule;
-  config.drive = parts.drive == "cde" ? Drive::DerivativeKeys : Drive::X;
-  config.hidden_size = 64;
-  config.heads = 16;
-  config.feed_forward_size = 128;
-  config.time_unit = preparation.median_gap;
-  config.dropout = config.value_dropout = default_dropout(data);
-  if (config.static_features > 0) {
-    config.initial = InitialWeights::StaticFeatures;
-    config.static_hidden_size = 64;
-  }
-  const double length = typical_length(data);
-  const bool per_row = kind != TaskKind::Classification && kind != TaskKind::Regression;
-  if (parts.drive == "rde" || (length > kLong && !per_row)) {
-    config.control.kind = ControlKind::LogSignature;
-    config.control.depth = config.channels <= 8 ? 2 : 1;
-    config.control.window_increments = std::max<int64_t>(2, std::llround(length / kWindows));
-    config.drive = Drive::X;
-    config.time_unit = 1;
-    config.control.clock = WindowClock::Windows;
-  }
-  return config;
+DataShape shape_of(const DataSet& data, const Preparation& preparation, TaskKind kind) {
+  return {.channels = preparation.model_channels(),
+          .static_features = preparation.model_statics(),
+          .outputs = output_count(kind, preparation),
+          .median_gap = preparation.median_gap,
+          .length = typical_length(data),
+          .dropout = default_dropout(data),
+          .per_row = kind != TaskKind::Classification && kind != TaskKind::Regression};
 }
 
 // values that have a projection of their own are normalised, unless somebody decided otherwise
 bool default_value_norm(const ModelConfig& model) {
-  return model.drive != Drive::X && model.drive != Drive::TensorMap;
+  return model.system == System::FastWeights && model.drive != Drive::X && model.drive != Drive::TensorMap;
 }
 
 }  // namespace
-
-const std::vector<std::string>& model_names() {
-  static const std::vector<std::string> kNames = {"delta-cde", "delta-ode", "delta-rde", "oja-cde", "oja-ode",
-                                                  "oja-rde",   "hebb-cde",  "hebb-ode",  "hebb-rde"};
-  return kNames;
-}
 
 std::string to_json(const RunConfig& config) { return json_of(config).dump(2); }
 
@@ -104,12 +64,15 @@ RunConfig make_run_config(const std::string& model_name, const std::string& sett
            "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
   const DataSet train = subset(data, parts.train);
-  config.model = default_model(model_name, train, fit_preparation(train, config.prepare), config.task.kind);
+  config.model =
+      default_model(model_name, shape_of(train, fit_preparation(train, config.prepare), config.task.kind));
   config = read_fields(given, config);
   if (!given.contains(Json::json_pointer("/model/value_norm")))
     config.model.value_norm = default_value_norm(config.model);
   config.task.kind = task_kind(data, config.task);
   check_config(config.model);
+  FW_CHECK(config.model.system != System::GruOde || config.prepare.time_channel,
+           "[config] system gru_ode is driven by channel 0, which must be time: prepare.time_channel");
   return config;
 }
 
