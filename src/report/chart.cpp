@@ -17,7 +17,7 @@ constexpr std::array<const char*, 7> kColours = {"#0072b2", "#d55e00", "#009e73"
                                                  "#e69f00", "#56b4e9", "#000000"};
 
 // pixels
-constexpr double kWidth = 480, kPlotHeight = 270, kRight = 20, kTitle = 36, kLegendRow = 20, kBottom = 52;
+constexpr double kWidth = 480, kPlotHeight = 270, kRight = 26, kTitle = 36, kLegendRow = 20, kBottom = 52;
 constexpr double kLegendSample = 30, kLegendGap = 18;
 constexpr double kLetter = 6.8;  // width of a letter, on the generous side
 
