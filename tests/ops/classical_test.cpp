@@ -91,6 +91,22 @@ TEST(Classical, EulersMethodOnTheEquationIsTheUpdate) {
   }
 }
 
+TEST(Classical, FlowsAreOneInputAfterAnother) {
+  // stages at the ends of a step must not see the input of the next one
+  const Tensor w0 = random({2, 3}, 4), xs = random({4, 3}, 5);
+  const std::vector<double> etas = {0.1, 0.2, 0.05, 0.3};
+  const Tensor flow = classical_flow(oja(), w0, {xs, etas}).ys;
+  Tensor w = w0;
+  for (int64_t n = 0; n < 4; ++n) {
+    const Tensor x = xs[n];
+    const double eta = etas[static_cast<size_t>(n)];
+    const Field field = classical_field(
+        oja(), [x](const Time&) { return x; }, eta);
+    w = solve(field, w, at::tensor({0.0, 1.0}, at::kDouble)).ys[1];
+    EXPECT_LT(relative_error(flow[n + 1], w), kRounding) << n;
+  }
+}
+
 TEST(Classical, AStepOfTheRateIsTheUpdateToo) {
   // eta may be in the equation or the length of Euler's step
   const Tensor w0 = random({2, 3}, 4), x = random({3}, 5);
