@@ -96,6 +96,7 @@ add_library(fastweights
   src/nn/fast_weight_layer.cpp
   src/nn/features.cpp
   src/nn/layers.cpp
+  src/ops/classical.cpp
   src/ops/rule.cpp
   src/ops/scan/device_programme.cpp
   src/ops/scan/fused.cpp
@@ -104,6 +105,8 @@ add_library(fastweights
   src/ops/scan/reference.cpp
   src/ops/scan/scan.cpp
   src/ops/scan/time_parallel.cpp
+  src/report/chart.cpp
+  src/report/chart_axis.cpp
   src/report/report.cpp
   src/report/report_check.cpp
   ${page_text}

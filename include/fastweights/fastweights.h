@@ -2,6 +2,8 @@
 
 /// Everything: continuous-time fast weight programmers and the numerics under them.
 #include "fastweights/backend.h"
+#include "fastweights/chart.h"
+#include "fastweights/classical.h"
 #include "fastweights/control.h"
 #include "fastweights/dataset.h"
 #include "fastweights/device.h"

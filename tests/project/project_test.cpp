@@ -81,7 +81,8 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"metrics.h", "train"},      {"train.h", "train"},
     {"run.h", "train"},          {"dataset.h", "data"},
     {"read.h", "data"},          {"optimise.h", "train"},
-    {"selftest.h", "selftest"},
+    {"selftest.h", "selftest"},  {"chart.h", "report"},
+    {"classical.h", "ops"},
 };
 
 // the layer of a path of ours, or "" for another library's header

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "fastweights/rule.h"
+#include "fastweights/solve.h"
+
+/// The classical learning rules of a linear layer y = W x, whose own output is the value of the rule: as
+/// updates and as differential equations.
+///
+///     Hebb   W += eta y (x) x              W'(t) = eta y (x) x
+///     Oja    W += eta y (x) (x - W^T y)    W'(t) = eta y (x) (x - W^T y)
+///
+/// With one unit (V = 1) Oja's W becomes the first principal component of the inputs; with several, its rows
+/// span the first V of them. The rules are those of rule.h, hebb() and oja() or one's own: x is the key, y
+/// the value and eta the rate, all as they are. Since y depends on W, `scan` cannot do this.
+
+namespace fastweights {
+
+/// One update of w [..., V, K] by x [..., K], with y = W x of the W before it.
+Tensor classical_update(const Rule& rule, const Tensor& w, const Tensor& x, double eta);
+Tensor hebb_update(const Tensor& w, const Tensor& x, double eta);
+Tensor oja_update(const Tensor& w, const Tensor& x, double eta);
+
+/// What a layer learns from: xs [N, ..., K], one after another, each at its own rate (or all at one rate).
+struct ClassicalInputs {
+  Tensor xs;                 // [N, ..., K]
+  std::vector<double> etas;  // N, or one for all
+};
+
+/// W before the first update and after each of them: [N + 1, ..., V, K].
+Tensor classical_run(const Rule& rule, const Tensor& w0, const ClassicalInputs& inputs);
+
+/// The same as a differential equation: x(t) = xs[n] and eta(t) = etas[n] for n < t < n + 1. Solved in one
+/// step of the method per input; ys [N + 1, ..., V, K] are W at the times 0 .. N. Euler's method gives the
+/// numbers of classical_run, bit by bit.
+Solution classical_flow(const Rule& rule, const Tensor& w0, const ClassicalInputs& inputs,
+                        const Method& method = rk4());
+
+/// The equation for any signal: x(t) [..., K] and a constant rate, for `solve`. (The paper's equation reads
+/// W(t - 1) where its discretisation reads the W before a step; here it is W(t).)
+Field classical_field(const Rule& rule, std::function<Tensor(const Time&)> x, double eta);
+
+}  // namespace fastweights
