@@ -86,7 +86,6 @@ add_library(fastweights
   src/model/memory.cpp
   src/model/model.cpp
   src/model/parts.cpp
-  src/model/published.cpp
   src/model/resident.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
@@ -126,6 +125,7 @@ add_library(fastweights
   src/systems/continuous.cpp
   src/systems/evolve.cpp
   src/systems/gru_cell.cpp
+  src/systems/published.cpp
   src/systems/published_systems.cpp
   src/systems/discrete_fwp.cpp
   src/systems/gradcheck.cpp

@@ -29,6 +29,8 @@ class SequenceModel {
   ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
 
   const ModelConfig& config() const;
+  /// Whether it solves an equation, so that there are methods, steps and several ways to its gradient.
+  bool has_solver() const;
   /// See FastWeightProgrammer::set_solver().
   void set_solver(const SolverConfig& solver);
   const NamedParameters& parameters() const&;

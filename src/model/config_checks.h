@@ -16,6 +16,8 @@ void check_solver(const ModelConfig& config);
 /// No choice of control and solver that was asked for is left unread by the others.
 void check_parts_read(const ModelConfig& config);
 
+/// Whether a system reads that key; a group's name stands for any of its keys.
+bool reads_key(System system, const std::string& key);
 /// No key was changed that the system does not read.
 void check_keys_read(const ModelConfig& config);
 /// The rest, for systems other than fast weight programmers in continuous time.

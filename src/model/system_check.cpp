@@ -64,7 +64,9 @@ void add_changed(const Json& given, const Json& plain, const std::string& where,
   }
 }
 
-bool is_read(System system, const std::string& key) {
+}  // namespace
+
+bool reads_key(System system, const std::string& key) {
   if (system == System::FastWeights)
     return !is_key(key, "field") && !is_key(key, "rows") && !is_key(key, "latent");
   static const Keys kAlways = {"system",      "channels", "static_features",    "outputs",
@@ -74,6 +76,8 @@ bool is_read(System system, const std::string& key) {
   return std::any_of(kAlways.begin(), kAlways.end(), names_it) ||
          std::any_of(own.begin(), own.end(), names_it);
 }
+
+namespace {
 
 bool is_continuous(System system) {
   return system == System::NeuralCde || system == System::GruOde || system == System::DirectGruOde;
@@ -117,7 +121,7 @@ void check_keys_read(const ModelConfig& config) {
   Keys changed;
   add_changed(json_of(config), json_of(ModelConfig{}), "", changed);
   for (const std::string& key : changed) {
-    FW_CHECK(is_read(config.system, key), "[config] ", key, " would not be used with system ",
+    FW_CHECK(reads_key(config.system, key), "[config] ", key, " would not be used with system ",
              name_of(config.system));
   }
 }

@@ -1,6 +1,7 @@
 #include "fastweights/sequence_model.h"
 
 #include "fastweights/error.h"
+#include "model/config_checks.h"
 #include "model/config_names.h"
 #include "systems/system.h"
 #include "tensor/autograd.h"
@@ -38,6 +39,8 @@ ModelOutput SequenceModel::forward(const ModelInput& input, const ForwardOptions
 const ModelConfig& SequenceModel::config() const {
   return programmer() ? programmer()->config() : std::get<Compared>(model_).config;
 }
+
+bool SequenceModel::has_solver() const { return reads_key(config().system, "solver"); }
 
 void SequenceModel::set_solver(const SolverConfig& solver) {
   if (auto* model = std::get_if<FastWeightProgrammer>(&model_)) return model->set_solver(solver);

@@ -1,0 +1,68 @@
+#pragma once
+
+#include "fastweights/run.h"
+#include "support/support.h"
+
+/// Small models of every name, and series to give to them.
+
+namespace fastweights::testing {
+
+inline constexpr int64_t kSystemChannels = 3, kSystemOutputs = 2, kSystemStatics = 2;
+
+/// Sizes that differ from each other, in float64, without dropout.
+inline ModelConfig small_system(const std::string& name, int64_t static_features = 0) {
+  ModelConfig config = named_model(name, kSystemChannels, static_features, kSystemOutputs);
+  config.hidden_size = 6;
+  config.dropout = config.value_dropout = 0;
+  if (static_features > 0) config.static_hidden_size = 5;
+  const ModelConfig plain;
+  if (config.heads != plain.heads) config.heads = 2;
+  if (config.feed_forward_size != plain.feed_forward_size) config.feed_forward_size = 7;
+  const auto set = [&](const char* key, const char* value) {
+    try {
+      const ModelConfig changed = with_setting(config, key, value);
+      check_config(changed);
+      config = changed;
+    } catch (const std::invalid_argument&) {
+      // nothing of the kind in this system
+    }
+  };
+  set("field.hidden_size", "8");
+  set("latent.size", "4");
+  if (config.control.kind == ControlKind::LogSignature) config.control.window_increments = 2;
+  return config;
+}
+
+inline SequenceModel small_model_of(const ModelConfig& config) {
+  return SequenceModel(config, {.seed = 5, .type = at::kDouble});
+}
+
+/// Series of 7, 4 and 9 irregular rows with missing values; the first channel is time. Some rows have nothing
+/// but their time.
+inline std::vector<std::pair<Tensor, Tensor>> some_samples() {
+  std::vector<std::pair<Tensor, Tensor>> samples;
+  for (const int64_t length : {7, 4, 9}) {
+    const auto seed = static_cast<uint64_t>(length);
+    const Tensor times = irregular_times(length, seed);
+    Tensor values = with_missing(random({length, kSystemChannels}, seed + 20), 0.3, seed + 40);
+    values.select(1, 0).copy_(0.5 * (times - times[0]));
+    samples.emplace_back(times, values);
+  }
+  samples[0].second[3].fill_(NAN);
+  samples[2].second[5].fill_(NAN);
+  return samples;
+}
+
+inline ModelInput input_of_samples(const std::vector<std::pair<Tensor, Tensor>>& samples,
+                                   const Tensor& statics = {}) {
+  std::vector<Tensor> times, values;
+  for (const auto& [t, x] : samples) {
+    times.push_back(t);
+    values.push_back(x);
+  }
+  ModelInput input = {.series = ragged(times, values)};
+  input.static_features = statics;
+  return input;
+}
+
+}  // namespace fastweights::testing
