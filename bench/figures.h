@@ -37,4 +37,7 @@ Json measure_apart(const std::string& figure, const Json& point, int limit_secon
 /// The memory of a training step over the length of the series, for each way to a gradient.
 FigureMaker memory_figure();
 
+/// Parameters and time of a training step over sizes, for neural CDEs and fast weight programmers.
+FigureMaker scalability_figure();
+
 }  // namespace fastweights::bench
