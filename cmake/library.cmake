@@ -97,6 +97,7 @@ add_library(fastweights
   src/nn/features.cpp
   src/nn/layers.cpp
   src/ops/rule.cpp
+  src/ops/chunkwise.cpp
   src/ops/scan/device_programme.cpp
   src/ops/scan/fused.cpp
   src/ops/scan/on_device.cpp
