@@ -96,8 +96,8 @@ add_library(fastweights
   src/nn/fast_weight_layer.cpp
   src/nn/features.cpp
   src/nn/layers.cpp
-  src/ops/rule.cpp
   src/ops/chunkwise.cpp
+  src/ops/rule.cpp
   src/ops/scan/device_programme.cpp
   src/ops/scan/fused.cpp
   src/ops/scan/on_device.cpp
@@ -136,6 +136,7 @@ add_library(fastweights
   src/systems/ode_rfwp.cpp
   src/systems/packed.cpp
   src/systems/recurrent.cpp
+  src/systems/row_memory.cpp
   src/systems/rows.cpp
   src/systems/sequence_model.cpp
   src/systems/system.cpp

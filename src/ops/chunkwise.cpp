@@ -62,9 +62,44 @@ Tensor first_weights(const Chunks& chunks, int64_t heads, const Tensor& a, const
   return at::cat(result, 0);
 }
 
+// all chunks of all samples and heads: g of W_n = W_{n-1} + g_n k_n^T, and W at the beginning of each
+struct Written {
+  Tensor g;  // [G * H, C, V]
+  Tensor w;  // [G * H, V, K]
+};
+
+Written write_delta(const Chunks& chunks, int64_t heads, const Tensor& k, const Tensor& v,
+                    const Tensor& beta) {
+  const Tensor lower = at::bmm(beta * k, k.transpose(1, 2));
+  const Tensor both = at::linalg_solve_triangular(lower, beta * at::cat({v, k}, 2), /*upper=*/false,
+                                                  /*left=*/true, /*unitriangular=*/true);
+  const Tensor u = both.narrow(2, 0, v.size(2)), p = both.narrow(2, v.size(2), k.size(2));
+  const Tensor a = at::eye(k.size(2), k.options().requires_grad(false)) - at::bmm(p.transpose(1, 2), k);
+  const Tensor w = first_weights(chunks, heads, a, at::bmm(u.transpose(1, 2), k));
+  return {at::baddbmm(u, p, w.transpose(1, 2), 1, -1), w};
+}
+
+Written write_sums(const Chunks& chunks, int64_t heads, const Tensor& k, const Tensor& v) {
+  return {v, first_weights(chunks, heads, {}, at::bmm(v.transpose(1, 2), k))};
+}
+
+// W behind some rows: that of their chunk, and what was written there up to the row
+Tensor weights_behind(const Tensor& places, int64_t heads, const Tensor& k, const Written& written) {
+  const int64_t size = k.size(1), count = places.size(0);
+  const Tensor chunk = at::div(places, size, "floor");
+  const auto picked = [&](const Tensor& x) {
+    return x.view({-1, heads, x.size(1), x.size(2)}).index_select(0, chunk).flatten(0, 1);
+  };
+  const Tensor row = at::arange(size, at::kLong).unsqueeze(0);
+  const Tensor until = row.le(places.remainder(size).unsqueeze(1)).to(k.scalar_type());  // [M, C]
+  const Tensor g = picked(written.g) * until.repeat_interleave(heads, 0).unsqueeze(2);
+  const Tensor w = at::baddbmm(picked(written.w), g.transpose(1, 2), picked(k));
+  return w.view({count, heads, w.size(1), w.size(2)});
+}
+
 }  // namespace
 
-Tensor chunkwise_reads(const RowProgramme& rows, int64_t chunk) {
+RowReads chunkwise(const RowProgramme& rows, int64_t chunk) {
   FW_CHECK(chunk > 0, "[chunkwise] chunks must have rows, got ", chunk);
   const int64_t heads = rows.k.size(1), width = rows.v.size(2);
   const Tensor lengths = rows.offsets.slice(0, 1) - rows.offsets.slice(0, 0, -1);
@@ -72,31 +107,20 @@ Tensor chunkwise_reads(const RowProgramme& rows, int64_t chunk) {
   const Chunks chunks = cut(rows.offsets, size);
   // [R, H, D] to [G * H, C, D]
   const auto in_chunks = [&](const Tensor& x) {
-    return x.index_select(0, chunks.rows)
-        .view({-1, size, heads, x.size(2)})
-        .transpose(1, 2)
-        .reshape({-1, size, x.size(2)});
+    const Tensor ordered = x.index_select(0, chunks.rows).view({-1, size, heads, x.size(2)});
+    return ordered.transpose(1, 2).reshape({-1, size, x.size(2)});
   };
   const Tensor q = in_chunks(rows.q), k = in_chunks(rows.k), v = in_chunks(rows.v);
+  const Written written = rows.beta.defined()
+                              ? write_delta(chunks, heads, k, v, in_chunks(rows.beta.unsqueeze(2)))
+                              : write_sums(chunks, heads, k, v);
   const Tensor inside = at::bmm(q, k.transpose(1, 2)).tril();  // [G * H, C, C]
-  Tensor y;
-  if (rows.beta.defined()) {
-    const Tensor beta = in_chunks(rows.beta.unsqueeze(2));
-    const Tensor lower = at::bmm(beta * k, k.transpose(1, 2));
-    const Tensor both = at::linalg_solve_triangular(lower, beta * at::cat({v, k}, 2), /*upper=*/false,
-                                                    /*left=*/true, /*unitriangular=*/true);
-    const Tensor u = both.narrow(2, 0, width), p = both.narrow(2, width, k.size(2));
-    const Tensor a = at::eye(k.size(2), k.options()) - at::bmm(p.transpose(1, 2), k);
-    const Tensor w = first_weights(chunks, heads, a, at::bmm(u.transpose(1, 2), k)).transpose(1, 2);
-    y = at::baddbmm(at::bmm(q, w), inside, at::baddbmm(u, p, w, 1, -1));
-  } else {
-    const Tensor w = first_weights(chunks, heads, {}, at::bmm(v.transpose(1, 2), k)).transpose(1, 2);
-    y = at::baddbmm(at::bmm(q, w), inside, v);
-  }
-  return y.view({-1, heads, size, width})
-      .transpose(1, 2)
-      .reshape({-1, heads, width})
-      .index_select(0, chunks.places);
+  const Tensor y = at::baddbmm(at::bmm(q, written.w.transpose(1, 2)), inside, written.g);
+  const Tensor ordered = y.view({-1, heads, size, width}).transpose(1, 2).reshape({-1, heads, width});
+  RowReads result = {ordered.index_select(0, chunks.places), {}, "reference"};
+  if (rows.outputs.defined())
+    result.w = weights_behind(chunks.places.index_select(0, rows.outputs), heads, k, written);
+  return result;
 }
 
 }  // namespace fastweights

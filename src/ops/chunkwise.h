@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "fastweights/tensor.h"
 
 /// Fast weights that are written at every row of a series, chunk by chunk: matrix products inside of chunks
@@ -25,9 +27,16 @@ struct RowProgramme {
   Tensor v;        // [R, H, V]
   Tensor beta;     // [R, H], or undefined
   Tensor offsets;  // [B + 1] int64
+  Tensor outputs;  // [M] int64: rows behind which W is wanted, or none
 };
 
-/// y [R, H, V], differentiable with respect to q, k, v and beta.
-Tensor chunkwise_reads(const RowProgramme& rows, int64_t chunk = 64);
+struct RowReads {
+  Tensor y;             // [R, H, V]
+  Tensor w;             // [M, H, V, K], if asked for
+  std::string backend;  ///< that ran
+};
+
+/// Differentiable with respect to q, k, v and beta.
+RowReads chunkwise(const RowProgramme& rows, int64_t chunk = 64);
 
 }  // namespace fastweights

@@ -1,6 +1,5 @@
 #include "fastweights/error.h"
-#include "fastweights/scan.h"
-#include "ops/chunkwise.h"
+#include "systems/row_memory.h"
 #include "systems/rows.h"
 
 /// Fast weight programmers that go from row to row. Rows of gap, values and mask are embedded, static
@@ -17,91 +16,11 @@
 namespace fastweights {
 namespace {
 
-constexpr double kSmall = 1e-6;  // as published
-
 struct FwpBlock {
   nn::LayerNorm norm;
   nn::Linear slow, again, out;
   nn::FeedForward ff;
 };
-
-// what a block's fast weights said
-struct RowReads {
-  Tensor y;  // [R, H, h]
-  Tensor w;  // [M, H, h, h]: behind the rows of outputs
-  std::string backend;
-};
-
-// rows of a batch, one sample after another
-struct Order {
-  const Packed& packed;
-  Tensor offsets;         // [B + 1]
-  Tensor output_steps;    // [M]: rows of the sample up to an output
-  Tensor output_offsets;  // [B + 1]
-};
-
-// a unit step of Euler is the rule itself, and W_n q = W_{n-1} q + W' q
-RowReads scan_rows(const Order& order, const RowProgramme& rows, const ScanOptions& options) {
-  const int64_t samples = order.offsets.size(0) - 1, heads = rows.k.size(1), width = rows.k.size(2);
-  ScanInput in;
-  in.k = rows.k.unsqueeze(1);
-  in.v = rows.v.unsqueeze(1);
-  in.beta = rows.beta.unsqueeze(1);
-  in.q = rows.q.unsqueeze(1).unsqueeze(1);
-  const auto plain = rows.k.options().requires_grad(false);
-  in.dt = at::ones({rows.k.size(0)}, plain);
-  in.w0 = at::zeros({samples, heads, width, width}, plain);
-  in.offsets = order.offsets;
-  in.output_steps = order.output_steps;
-  in.output_offsets = order.output_offsets;
-  const ScanOutput out = scan(in, options);
-  return {(out.y + out.dy).view(rows.v.sizes()), out.w, out.backend};
-}
-
-RowReads linear_transformer(const Tensor& numbers, const Order& order) {
-  const std::vector<Tensor> parts = numbers.chunk(3, 2);
-  const Tensor q = at::elu(parts[0]) + 1, k = at::elu(parts[1]) + 1, &v = parts[2];
-  // values have a one behind them, so that W has z below it
-  const Tensor ones = at::ones({v.size(0), v.size(1), 1}, v.options().requires_grad(false));
-  const Tensor sums = chunkwise_reads({q, k, at::cat({v, ones}, 2), {}, order.offsets});
-  const int64_t width = v.size(2);
-  return {sums.narrow(2, 0, width) / (sums.narrow(2, width, 1) + kSmall), {}, "reference"};
-}
-
-RowReads delta_net(const Tensor& numbers, const Order& order, Backend backend) {
-  const int64_t width = numbers.size(2) / 3;
-  const auto part = [&](int64_t i) { return numbers.narrow(2, i * width, width); };
-  const Tensor beta = at::sigmoid(numbers.select(2, 3 * width));
-  const RowProgramme rows = {at::softmax(part(0), -1), at::softmax(part(1), -1), part(2), beta,
-                             order.offsets};
-  return scan_rows(order, rows,
-                   {.rule = delta_pre(), .method = euler(), .reads = ScanReads::Both, .backend = backend});
-}
-
-// row by row, since what is read at a row is written with at the next
-RowReads recurrent(const Tensor& numbers, const Order& order, const nn::Linear& again) {
-  const Packed& packed = order.packed;
-  const int64_t heads = numbers.size(1), width = numbers.size(2) / 3, all = heads * numbers.size(2);
-  const std::vector<Tensor> steps = packed.split(numbers.view({-1, all}).index_select(0, packed.rows));
-  const Tensor weight = again.weight.t();
-  const auto plain = numbers.options().requires_grad(false);
-  Tensor w = at::zeros({packed.going[0] * heads, width, width}, plain);
-  Tensor y = at::zeros({packed.going[0], heads * width}, plain);
-  std::vector<Tensor> reads;
-  for (int64_t n = 0; n < packed.steps(); ++n) {
-    const int64_t going = packed.going[n], lanes = going * heads;
-    w = w.narrow(0, 0, lanes);
-    const Tensor now = at::addmm(steps[n], at::tanh(y.narrow(0, 0, going)), weight).view({lanes, -1});
-    const Tensor qk = at::softmax(now.narrow(1, 0, 2 * width).view({lanes, 2, width}), -1);
-    const Tensor q = qk.narrow(1, 0, 1), k = qk.narrow(1, 1, 1);  // [G, 1, h]
-    const Tensor beta = at::sigmoid(now.narrow(1, 3 * width, 1)), v = now.narrow(1, 2 * width, width);
-    const Tensor g = beta * (v - at::bmm(w, k.transpose(1, 2)).squeeze(2));
-    w = at::baddbmm(w, g.unsqueeze(2), k);
-    y = at::bmm(w, q.transpose(1, 2)).view({going, -1});
-    reads.push_back(y);
-  }
-  return {at::cat(reads, 0).index_select(0, packed.packed).view({-1, heads, width}), {}, "reference"};
-}
 
 class DiscreteFwp : public ComparedSystem {
  public:
@@ -133,15 +52,16 @@ class DiscreteFwp : public ComparedSystem {
     const RowData rows = make_rows(config, checked.series);
     const OutputRows outputs = output_rows(config, checked, rows);
     const Tensor offsets = checked.series.offsets, read = rows.packed.rows.index_select(0, outputs.rows);
-    const Order order = {rows.packed, offsets, read - offsets.index_select(0, outputs.samples) + 1,
-                         checked.wanted.offsets};
     Tensor x = linear(embed_, rows.input().index_select(0, rows.packed.packed));
     if (static_) {
       const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
       x = x + (*static_)(checked.static_features).repeat_interleave(lengths, 0);
     }
     RowReads reads;
-    for (const FwpBlock& block : blocks_) {
+    for (size_t l = 0; l < blocks_.size(); ++l) {
+      const FwpBlock& block = blocks_[l];
+      const bool last = l + 1 == blocks_.size();
+      const RowOrder order = {rows.packed, offsets, last ? read : Tensor(), checked.wanted.offsets};
       const Tensor numbers = linear(block.slow, layer_norm(block.norm, x));
       reads = fast_weights(config, block, order, numbers.view({x.size(0), config.heads, -1}));
       x = x + linear(block.out, reads.y.reshape(x.sizes()));
@@ -154,11 +74,11 @@ class DiscreteFwp : public ComparedSystem {
   }
 
  private:
-  static RowReads fast_weights(const ModelConfig& config, const FwpBlock& block, const Order& order,
+  static RowReads fast_weights(const ModelConfig& config, const FwpBlock& block, const RowOrder& order,
                                const Tensor& numbers) {
-    if (config.system == System::LinearTransformer) return linear_transformer(numbers, order);
+    if (config.system == System::LinearTransformer) return linear_transformer(numbers, order, config.backend);
     if (config.system == System::DeltaNet) return delta_net(numbers, order, config.backend);
-    return recurrent(numbers, order, block.again);
+    return recurrent_fwp(numbers, order, block.again.weight);
   }
 
   nn::Linear embed_, head_;

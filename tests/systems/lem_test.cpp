@@ -22,7 +22,7 @@ std::vector<Tensor> lem(Weights& weights, const std::string& name, const std::ve
 TEST(LongExpressiveMemory, IsItsEquations) {
   expect_equations(row_config(System::Lem, 1, 0),
                    [](Weights& weights, const std::vector<Tensor>& rows, const Tensor&) {
-                     return lem(weights, "layers.0", rows, at::zeros({6}, at::kDouble));
+                     return PlainStates{lem(weights, "layers.0", rows, at::zeros({6}, at::kDouble)), {}};
                    });
 }
 
@@ -30,7 +30,7 @@ TEST(LongExpressiveMemory, LayersStackAndTheFirstKnowsStaticFeatures) {
   expect_equations(row_config(System::Lem, 2, 4),
                    [](Weights& weights, const std::vector<Tensor>& rows, const Tensor& features) {
                      const auto first = lem(weights, "layers.0", rows, static_net(weights, features));
-                     return lem(weights, "layers.1", first, at::zeros({6}, at::kDouble));
+                     return PlainStates{lem(weights, "layers.1", first, at::zeros({6}, at::kDouble)), {}};
                    });
 }
 

@@ -16,9 +16,12 @@ namespace fastweights::testing {
 
 using Weights = std::map<std::string, Tensor>;
 
-/// States behind each of a sample's rows, given the weights, the rows and the static features.
-using Equations = std::function<std::vector<Tensor>(Weights& weights, const std::vector<Tensor>& rows,
-                                                    const Tensor& features)>;
+/// Behind each of a sample's rows: the state, and the fast weights [H, V, K] if there are any.
+struct PlainStates {
+  std::vector<Tensor> states, w;
+};
+using Equations =
+    std::function<PlainStates(Weights& weights, const std::vector<Tensor>& rows, const Tensor& features)>;
 
 inline Tensor layer(Weights& weights, const std::string& name, const Tensor& x) {
   const Tensor y = weights.at(name + ".weight").mv(x);
@@ -81,28 +84,35 @@ inline ModelConfig row_config(System system, int64_t layers, int64_t static_feat
   return config;
 }
 
-inline Tensor plain_outputs(const ModelConfig& config, Weights& weights, const ModelInput& input,
-                            const Equations& equations) {
-  std::vector<Tensor> outputs;
+struct PlainOutputs {
+  Tensor outputs;         // [M, O]
+  std::vector<Tensor> w;  // [H, V, K] each, if there are any
+};
+
+inline PlainOutputs plain_outputs(const ModelConfig& config, Weights& weights, const ModelInput& input,
+                                  const Equations& equations) {
+  std::vector<Tensor> outputs, w;
   const RaggedSeries& series = input.series;
   for (int64_t b = 0; b < series.samples(); ++b) {
     const Tensor features = input.static_features.defined() ? input.static_features[b] : Tensor();
-    const std::vector<Tensor> states = equations(weights, plain_rows(series, b, config.time_unit), features);
+    const PlainStates found = equations(weights, plain_rows(series, b, config.time_unit), features);
     const int64_t begin = series.offsets[b].item<int64_t>();
     for (int64_t i = 4 * b; i < 4 * b + 4; ++i) {
       size_t row = 0;
       const double wanted = input.output_times->times[i].item<double>();
-      while (row + 1 < states.size() &&
+      while (row + 1 < found.states.size() &&
              series.times[begin + static_cast<int64_t>(row) + 1].item<double>() <= wanted)
         ++row;
-      outputs.push_back(layer(weights, "head", states[row]));
+      outputs.push_back(layer(weights, "head", found.states[row]));
+      if (!found.w.empty()) w.push_back(found.w[row]);
     }
   }
-  return at::stack(outputs);
+  return {at::stack(outputs), w};
 }
 
-/// Values and gradients of all parameters, of the series' values and of static features.
-inline void expect_equations(const ModelConfig& config, const Equations& equations) {
+/// Outputs, fast weights, and gradients of all parameters, of the series' values and of static features. Says
+/// who computed.
+inline std::string expect_equations(const ModelConfig& config, const Equations& equations) {
   const SequenceModel model(config, {.type = at::kDouble});
   Weights weights;
   std::vector<std::string> names;
@@ -119,9 +129,13 @@ inline void expect_equations(const ModelConfig& config, const Equations& equatio
     names.push_back("static features");
     inputs.push_back(input.static_features.set_requires_grad(true));
   }
-  const Tensor got = model.forward(input).outputs;
-  const Tensor expected = plain_outputs(config, weights, input, equations);
+  const ModelOutput output = model.forward(input);
+  const PlainOutputs plain = plain_outputs(config, weights, input, equations);
+  const Tensor &got = output.outputs, &expected = plain.outputs;
   EXPECT_LT(relative_error(got.detach(), expected.detach()), 1e-10);
+  if (!plain.w.empty()) {
+    EXPECT_LT(relative_error(output.w[0].detach(), at::stack(plain.w).detach()), 1e-10);
+  }
   const Tensor loss = random(got.sizes(), 8);
   const std::vector<Tensor> found = vector_jacobian({got}, inputs, {loss}),
                             right = vector_jacobian({expected}, inputs, {loss});
@@ -129,6 +143,7 @@ inline void expect_equations(const ModelConfig& config, const Equations& equatio
     EXPECT_GT(right[i].abs().max().item<double>(), 0) << names[i] << " does not matter";
     EXPECT_LT(relative_error(found[i], right[i]), 1e-10) << names[i];
   }
+  return output.backend;
 }
 
 /// Each sample alone has the outputs that it has among others.
