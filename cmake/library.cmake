@@ -96,6 +96,7 @@ add_library(fastweights
   src/nn/features.cpp
   src/nn/layers.cpp
   src/ops/classical.cpp
+  src/ops/chunkwise.cpp
   src/ops/rule.cpp
   src/ops/scan/device_programme.cpp
   src/ops/scan/fused.cpp
@@ -138,6 +139,7 @@ add_library(fastweights
   src/systems/ode_rfwp.cpp
   src/systems/packed.cpp
   src/systems/recurrent.cpp
+  src/systems/row_memory.cpp
   src/systems/rows.cpp
   src/systems/sequence_model.cpp
   src/systems/system.cpp

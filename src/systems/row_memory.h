@@ -1,0 +1,25 @@
+#pragma once
+
+#include "fastweights/backend.h"
+#include "ops/chunkwise.h"
+#include "systems/packed.h"
+
+/// Fast weights that are written and read at every row. The slow net's numbers are [R, H, 3 h + 1] in all of
+/// them: q, k, v of a head and b of its rate, which sums of outer products have none of.
+
+namespace fastweights {
+
+/// Rows of a batch, one sample after another.
+struct RowOrder {
+  const Packed& packed;
+  Tensor offsets;         // [B + 1] int64
+  Tensor outputs;         // [M] int64: rows behind which W is wanted, or none ...
+  Tensor output_offsets;  // [B + 1] int64: ... for each sample
+};
+
+RowReads linear_transformer(const Tensor& numbers, const RowOrder& order, Backend backend);
+RowReads delta_net(const Tensor& numbers, const RowOrder& order, Backend backend);
+/// again [H (3 h + 1), H h]: what the slow net makes of tanh(y) of the row before.
+RowReads recurrent_fwp(const Tensor& numbers, const RowOrder& order, const Tensor& again);
+
+}  // namespace fastweights
