@@ -121,12 +121,14 @@ add_library(fastweights
   src/solve/step.cpp
   src/solve/step_group.cpp
   src/systems/continuous.cpp
+  src/systems/delta_layer.cpp
   src/systems/evolve.cpp
   src/systems/gru_cell.cpp
   src/systems/published_systems.cpp
   src/systems/discrete_fwp.cpp
   src/systems/gradcheck.cpp
   src/systems/gru_ode.cpp
+  src/systems/latent.cpp
   src/systems/latent_ode.cpp
   src/systems/lem.cpp
   src/systems/model_file.cpp
@@ -135,6 +137,7 @@ add_library(fastweights
   src/systems/ode_rfwp.cpp
   src/systems/packed.cpp
   src/systems/recurrent.cpp
+  src/systems/rfwp_cell.cpp
   src/systems/rows.cpp
   src/systems/sequence_model.cpp
   src/systems/system.cpp
