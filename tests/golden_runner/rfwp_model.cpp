@@ -86,12 +86,11 @@ RfwpCell rfwp_cell(const GoldenFile& file, Parameters& parameters) {
 }
 
 // fast weights and an ODE, in the order that the file says
-void add_rfwp_step(GoldenFile& file, Parameters& parameters, const FieldNet& field, EnvironmentModel& model) {
+Step rfwp_step(const GoldenFile& file, Parameters& parameters, const FieldNet& field) {
   const RfwpCell cell = rfwp_cell(file, parameters);
   const bool data_first = file.json("add_data_first").get<bool>();
-  model.heads = cell.wiring.heads;
-  model.step = [cell, data_first, field](const SolverConfig& solver, const Tensor& data,
-                                         const RfwpState& before, const Tensor& dt) {
+  return [cell, data_first, field](const SolverConfig& solver, const Tensor& data, const RfwpState& before,
+                                   const Tensor& dt) {
     const RfwpCell::Told told = cell.told(data);
     const Tensor u = data_first ? before.h : evolve(solver, field, before.h, dt);
     const Tensor w = cell.write(told.merged, u, before.w);
@@ -100,19 +99,19 @@ void add_rfwp_step(GoldenFile& file, Parameters& parameters, const FieldNet& fie
   };
 }
 
-void add_gru_step(Parameters& parameters, const FieldNet& field, EnvironmentModel& model) {
+Step gru_step(Parameters& parameters, const FieldNet& field) {
   const GruCell cell = {{parameters.tensor("gru_cell.weight_ih"), parameters.tensor("gru_cell.bias_ih")},
                         {parameters.tensor("gru_cell.weight_hh"), parameters.tensor("gru_cell.bias_hh")}};
-  model.step = [cell, field](const SolverConfig& solver, const Tensor& data, const RfwpState& before,
-                             const Tensor& dt) {
+  return [cell, field](const SolverConfig& solver, const Tensor& data, const RfwpState& before,
+                       const Tensor& dt) {
     return RfwpState{cell(linear(cell.input, data), evolve(solver, field, before.h, dt)), {}};
   };
 }
 
-void add_linear_step(Parameters& parameters, const FieldNet& field, EnvironmentModel& model) {
+Step linear_step(Parameters& parameters, const FieldNet& field) {
   const nn::Linear merge = parameters.linear("aug_layer");
-  model.step = [merge, field](const SolverConfig& solver, const Tensor& data, const RfwpState& before,
-                              const Tensor& dt) {
+  return [merge, field](const SolverConfig& solver, const Tensor& data, const RfwpState& before,
+                        const Tensor& dt) {
     return RfwpState{evolve(solver, field, linear(merge, at::cat({data, before.h}, 1)), dt), {}};
   };
 }
@@ -125,12 +124,12 @@ LatentNet latent_net(const GoldenFile& file, Parameters& parameters) {
   return net;
 }
 
-void add_gru_encoder(const GoldenFile& file, Parameters& parameters, EnvironmentModel& model) {
+Encoder gru_encoder(const GoldenFile& file, Parameters& parameters) {
   const LatentNet net = latent_net(file, parameters);
   const std::string rnn = "encoder_z0.rnn.";
   const GruCell cell = {{parameters.tensor(rnn + "weight_ih_l0"), parameters.tensor(rnn + "bias_ih_l0")},
                         {parameters.tensor(rnn + "weight_hh_l0"), parameters.tensor(rnn + "bias_hh_l0")}};
-  model.encode = [net, cell](const Tensor& data, const Tensor& offsets) {
+  return [net, cell](const Tensor& data, const Tensor& offsets) {
     const Packed packed = pack(offsets);
     const Tensor first = at::zeros({offsets.size(0) - 1, cell.state.weight.size(1)}, data.options());
     const Tensor states = gru_states(cell, packed, data.index_select(0, packed.rows), first);
@@ -139,14 +138,14 @@ void add_gru_encoder(const GoldenFile& file, Parameters& parameters, Environment
   };
 }
 
-void add_delta_encoder(const GoldenFile& file, Parameters& parameters, EnvironmentModel& model) {
+Encoder delta_encoder(const GoldenFile& file, Parameters& parameters) {
   const LatentNet net = latent_net(file, parameters);
   const nn::Linear input = parameters.linear("encoder_z0.fwp.input_proj");
   const std::string name = "encoder_z0.fwp.layers.0.";
   const DeltaLayer layer = {whole(file, "num_heads"), parameters.layer_norm(name + "layer_norm"),
                             parameters.linear(name + "slow_net"), parameters.linear(name + "out_linear")};
   const nn::FeedForward ff = parameters.feed_forward("encoder_z0.final_ff");
-  model.encode = [net, input, layer, ff](const Tensor& data, const Tensor& offsets) {
+  return [net, input, layer, ff](const Tensor& data, const Tensor& offsets) {
     const Tensor states = layer(linear(input, data), offsets);
     const Tensor last = states.index_select(0, offsets.slice(0, 1) - 1);
     return net(nn::feed_forward(ff, {last, {}}, Products::Fast).value);
@@ -162,14 +161,15 @@ EnvironmentModel make_environment_model(GoldenFile& file, Parameters& parameters
   model.decoder = parameters.linear("decoder.decoder");
   const FieldNet field = field_net(file, parameters);
   if (name == "ode_gru") {
-    add_gru_step(parameters, field, model);
+    model.step = gru_step(parameters, field);
   } else if (name == "latent_ode") {
-    add_linear_step(parameters, field, model);
-    add_gru_encoder(file, parameters, model);
+    model.step = linear_step(parameters, field);
+    model.encode = gru_encoder(file, parameters);
   } else if (name == "ode_rfwp" || name == "latent_ode_rfwp" || name == "latent_ode_rfwp_full") {
-    add_rfwp_step(file, parameters, field, model);
-    if (name == "latent_ode_rfwp") add_gru_encoder(file, parameters, model);
-    if (name == "latent_ode_rfwp_full") add_delta_encoder(file, parameters, model);
+    model.heads = whole(file, "num_heads");
+    model.step = rfwp_step(file, parameters, field);
+    if (name == "latent_ode_rfwp") model.encode = gru_encoder(file, parameters);
+    if (name == "latent_ode_rfwp_full") model.encode = delta_encoder(file, parameters);
   } else {
     throw std::runtime_error("not understood: model " + name);
   }

@@ -44,11 +44,15 @@ struct RfwpState {
   Tensor w;  // [N, H, d, d], undefined without fast weights
 };
 
+/// The state after a decision: data [N, S + A], gaps dt [N, 1], of which one at least is not zero.
+using Step =
+    std::function<RfwpState(const SolverConfig&, const Tensor& data, const RfwpState&, const Tensor& dt)>;
+/// The first state's distribution from data [R, S + A], rows of each sample as offsets say.
+using Encoder = std::function<Distribution(const Tensor& data, const Tensor& offsets)>;
+
 struct EnvironmentModel {
-  /// The state after a decision: data [N, S + A], gaps dt [N, 1], of which one at least is not zero.
-  std::function<RfwpState(const SolverConfig&, const Tensor& data, const RfwpState&, const Tensor& dt)> step;
-  /// The first state's distribution from data [R, S + A], rows of each sample as offsets say; or none.
-  std::function<Distribution(const Tensor& data, const Tensor& offsets)> encode;
+  Step step;
+  Encoder encode;  // empty: the first state is zero
   nn::Linear decoder;
   std::vector<nn::Linear> timer;  // tanhs in between; empty: no timer
   int64_t size = 0, heads = 0;    // heads 0: no fast weights
