@@ -51,6 +51,7 @@ Steps steps_of(const SolverConfig& solver) {
     return AdaptiveSteps{.rtol = solver.rtol,
                          .atol = solver.atol,
                          .control = solver.error_control,
+                         .largest_step = solver.max_step > 0 ? solver.max_step : AdaptiveSteps{}.largest_step,
                          .first_step_gradient = solver.first_step_gradient};
   }
   return FixedSteps{.size = solver.steps == StepRule::Observations ? solver.max_step : solver.step_size};

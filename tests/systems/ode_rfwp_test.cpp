@@ -158,6 +158,38 @@ TEST(OdeRfwp, GradientsEqualCentralDifferences) {
   }
 }
 
+TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
+  const ModelInput input = some_input();
+  SequenceModel model(config_of(System::OdeRfwp, "hebb", UpdateOrder::OdeFirst), {.type = at::kDouble});
+  const auto outputs = [&](const SolverConfig& solver) {
+    model.set_solver(solver);
+    return model.forward(input).outputs.detach();
+  };
+  const Tensor exact =
+      outputs({.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-12, .atol = 1e-13});
+  expect_independent(model, input);
+  // a method of order 2 that takes any step it may
+  SolverConfig careless = {.method = "adaptive_heun", .steps = StepRule::Adaptive, .rtol = 1e3, .atol = 1e3};
+  std::vector<double> errors;
+  for (double limit : {0.04, 0.02}) {
+    careless.max_step = limit;
+    errors.push_back(relative_error(outputs(careless), exact));
+  }
+  EXPECT_GT(errors[0], 1e-9);
+  EXPECT_LT(errors[1], errors[0] / 2);
+}
+
+TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
+  const ModelInput input = some_input();
+  SequenceModel model(config_of(System::OdeRfwp, "hebb", UpdateOrder::DataFirst), {.type = at::kDouble});
+  SolverConfig solver = {.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-10, .atol = 1e-12};
+  model.set_solver(solver);
+  const Tensor alone = model.forward(input).outputs.detach();
+  solver.error_control = ErrorControl::Joint;
+  model.set_solver(solver);
+  EXPECT_LT(relative_error(model.forward(input).outputs.detach(), alone), 1e-8);
+}
+
 TEST(OdeRfwp, FastWeightsAtTheOutputsAreToldBySample) {
   const ModelConfig config = config_of(System::OdeRfwp, "hebb", UpdateOrder::OdeFirst);
   const SequenceModel model(config, {.type = at::kDouble});
