@@ -124,6 +124,7 @@ add_library(fastweights
   src/solve/step.cpp
   src/solve/step_group.cpp
   src/systems/continuous.cpp
+  src/systems/delta_layer.cpp
   src/systems/evolve.cpp
   src/systems/gru_cell.cpp
   src/systems/published.cpp
@@ -131,6 +132,7 @@ add_library(fastweights
   src/systems/discrete_fwp.cpp
   src/systems/gradcheck.cpp
   src/systems/gru_ode.cpp
+  src/systems/latent.cpp
   src/systems/latent_ode.cpp
   src/systems/lem.cpp
   src/systems/model_file.cpp
@@ -140,6 +142,7 @@ add_library(fastweights
   src/systems/packed.cpp
   src/systems/recurrent.cpp
   src/systems/row_memory.cpp
+  src/systems/rfwp_cell.cpp
   src/systems/rows.cpp
   src/systems/sequence_model.cpp
   src/systems/system.cpp

@@ -44,7 +44,7 @@ Keys keys_of(System system) {
     case System::OdeRfwp:
       return with(rule, {"control", "solver", "field", "rows.order"});
     case System::LatentOdeRfwp:
-      return with(rule, {"control", "solver", "field", "rows.order", "latent"});
+      return with(rule, {"control", "solver", "field", "rows.order", "latent.divergence"});
   }
   return {};
 }

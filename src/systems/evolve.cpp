@@ -47,9 +47,24 @@ Tensor one_step(const Tableau& tableau, const FieldNet& field, const Tensor& z, 
 }
 
 Steps steps_of(const SolverConfig& solver) {
-  if (solver.steps == StepRule::Adaptive)
-    return AdaptiveSteps{.rtol = solver.rtol, .atol = solver.atol, .control = ErrorControl::PerSample};
+  if (solver.steps == StepRule::Adaptive) {
+    return AdaptiveSteps{.rtol = solver.rtol,
+                         .atol = solver.atol,
+                         .control = solver.error_control,
+                         .largest_step = solver.max_step > 0 ? solver.max_step : AdaptiveSteps{}.largest_step,
+                         .first_step_gradient = solver.first_step_gradient};
+  }
   return FixedSteps{.size = solver.steps == StepRule::Observations ? solver.max_step : solver.step_size};
+}
+
+// one solve for all rows, which goes through the times end [R] in their order
+Tensor solve_together(const Field& field, const Tensor& z, const Tensor& end, const SolveOptions& options) {
+  const Tensor with_start = at::cat({at::zeros({1}, end.options()), end});
+  const auto [times, place, counts] = at::unique_dim(with_start, 0, /*sorted=*/true, /*return_inverse=*/true);
+  if (times.size(0) == 1) return z;
+  const Tensor ys = solve(field, z, times, options).ys;  // [T, R, d]
+  const Tensor rows = place.slice(0, 1) * z.size(0) + at::arange(z.size(0));
+  return ys.reshape({-1, z.size(1)}).index_select(0, rows);
 }
 
 }  // namespace
@@ -60,15 +75,17 @@ Tensor evolve(const SolverConfig& solver, const FieldNet& field, const Tensor& z
   const bool recorded = solver.gradient == Gradient::Exact || !recording_gradients();
   const bool whole = solver.steps == StepRule::Observations && solver.max_step == 0;
   if (tableau && recorded && whole) return one_step(*tableau, field, z, dt);
+  const SolveOptions options = {
+      .method = how,
+      .steps = steps_of(solver),
+      .gradient = solver.gradient,
+      .parameters = field.parameters(),
+      .memory_limit = solver.gradient == Gradient::Checkpointed ? solver.memory_limit : 0};
+  const Field slope = [field](const Time&, const Tensor& y) { return field(y); };
   const Tensor end = dt.detach().squeeze(1).to(at::kDouble);
-  const Solution solution = solve(
-      [field](const Time&, const Tensor& y) { return field(y); }, z, at::stack({at::zeros_like(end), end}, 0),
-      {.method = how,
-       .steps = steps_of(solver),
-       .gradient = solver.gradient,
-       .parameters = field.parameters(),
-       .memory_limit = solver.gradient == Gradient::Checkpointed ? solver.memory_limit : 0});
-  return solution.ys[1];
+  if (solver.steps == StepRule::Adaptive && solver.error_control == ErrorControl::Joint)
+    return solve_together(slope, z, end, options);
+  return solve(slope, z, at::stack({at::zeros_like(end), end}, 0), options).ys[1];
 }
 
 }  // namespace fastweights

@@ -16,7 +16,8 @@ FieldNet make_field_net(const std::string& name, const FieldConfig& config, int6
                         nn::ParameterMaker& make);
 
 /// z [R, d] after the time dt [R, 1] has passed for each row, by one step or as the solver says; its gradient
-/// is the solver's, too.
+/// is the solver's, too. Adaptive steps with joint error control are one solve for all rows, which depend on
+/// each other then.
 Tensor evolve(const SolverConfig& solver, const FieldNet& field, const Tensor& z, const Tensor& dt);
 
 }  // namespace fastweights

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "systems/packed.h"
 #include "systems/system.h"
 
 namespace fastweights {
@@ -16,6 +17,9 @@ struct GruCell {
 };
 /// Initial values as PyTorch's cells have them, all within 1 / sqrt(d).
 GruCell make_gru_cell(const std::string& name, int64_t inputs, int64_t size, nn::ParameterMaker& make);
+
+/// States behind all rows [R, d], from inputs [R, E] in packed order and first states [B, d] in their order.
+Tensor gru_states(const GruCell& cell, const Packed& packed, const Tensor& input, const Tensor& first);
 
 /// A layer whose numbers are all within 1 / sqrt(d).
 nn::Linear make_cell_layer(const std::string& name, int64_t inputs, int64_t outputs, int64_t size,

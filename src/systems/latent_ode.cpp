@@ -1,10 +1,149 @@
+#include <algorithm>
+
 #include "fastweights/error.h"
-#include "systems/system.h"
+#include "systems/evolve.h"
+#include "systems/gru_cell.h"
+#include "systems/latent.h"
+#include "systems/rows.h"
+
+/// Latent ODEs (Rubanova et al. 2019). An ODE-RNN reads the rows from the last one to the first and says how
+/// the first state z(t0) is distributed; what happens is told by that alone:
+///
+///     z' = f(z),  value = decoder(z(t)),  output = head([z(t0), z(t)])
 
 namespace fastweights {
+namespace {
 
-std::shared_ptr<const ComparedSystem> make_latent_ode(const ModelConfig&, const ModelOptions&) {
-  FW_CHECK(false, "[model] not there yet");
+// rows and outputs of each sample on one axis of rising times, each time once
+struct TimeGrid {
+  Packed packed;     // of the grid's points
+  Tensor gap;        // [G, 1], in packed order; in units of time_unit, 0 at a sample's first point
+  Tensor row_at;     // [R] int64: packed point of each row of the batch
+  Tensor output_at;  // [M] int64: and of each output
+};
+
+TimeGrid make_grid(const ModelConfig& config, const CheckedInput& input) {
+  const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
+  const Tensor wanted = input.wanted.times.contiguous(), wanted_offsets = input.wanted.offsets.contiguous();
+  const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
+  const int64_t *o = offsets.data_ptr<int64_t>(), *wo = wanted_offsets.data_ptr<int64_t>();
+  std::vector<double> all, gaps;
+  std::vector<int64_t> grid_offsets = {0}, rows, outputs;
+  for (int64_t b = 0; b < input.series.samples(); ++b) {
+    const int64_t begin = grid_offsets.back();
+    all.insert(all.end(), t + o[b], t + o[b + 1]);
+    all.insert(all.end(), w + wo[b], w + wo[b + 1]);
+    std::sort(all.begin() + begin, all.end());
+    all.erase(std::unique(all.begin() + begin, all.end()), all.end());
+    const auto find = [&](double time) {
+      return std::lower_bound(all.begin() + begin, all.end(), time) - all.begin();
+    };
+    for (int64_t i = o[b]; i < o[b + 1]; ++i) rows.push_back(find(t[i]));
+    for (int64_t i = wo[b]; i < wo[b + 1]; ++i) outputs.push_back(find(w[i]));
+    grid_offsets.push_back(static_cast<int64_t>(all.size()));
+    for (int64_t i = begin; i < grid_offsets.back(); ++i)
+      gaps.push_back(i == begin ? 0 : (all[i] - all[i - 1]) / config.time_unit);
+  }
+  TimeGrid grid;
+  grid.packed = pack(at::tensor(grid_offsets, at::kLong));
+  const Tensor gap = at::tensor(gaps, at::kDouble).to(input.series.values.scalar_type());
+  grid.gap = gap.index_select(0, grid.packed.rows).unsqueeze(1);
+  grid.row_at = grid.packed.packed.index_select(0, at::tensor(rows, at::kLong));
+  grid.output_at = grid.packed.packed.index_select(0, at::tensor(outputs, at::kLong));
+  return grid;
+}
+
+// packed rows in the order in which one goes through all samples backwards
+Tensor backwards(const Packed& packed, const Tensor& offsets) {
+  const Tensor counts = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
+  const Tensor ends = (offsets.slice(0, 1) + offsets.slice(0, 0, -1) - 1).repeat_interleave(counts);
+  const Tensor mirrored = ends - at::arange(ends.size(0));
+  return packed.packed.index_select(0, mirrored.index_select(0, packed.rows));
+}
+
+class LatentOde : public ComparedSystem {
+ public:
+  LatentOde(const ModelConfig& config, const ModelOptions& options) {
+    nn::ParameterMaker make(options.seed, options.type);
+    const int64_t d = config.hidden_size, size = config.latent.size;
+    cell_ = make_gru_cell("encoder", 2 * config.channels, d, make);
+    encoder_field_ = make_field_net("encoder.field", config.field, d, make);
+    latent_ = make_latent_net("latent", d, size, make);
+    field_ = make_field_net("field", config.field, size, make);
+    decoder_ = make.linear("decoder", size, config.channels);
+    static_ = make_static_net(config, d, make);
+    head_ = make.linear("head", 2 * size, config.outputs);
+    parameters_ = make.parameters();
+  }
+
+  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+                      const ForwardOptions& options) const override {
+    const CheckedInput checked = check_system_input(config, type(), input);
+    const RowData rows = make_rows(config, checked.series);
+    const TimeGrid grid = make_grid(config, checked);
+    const Distribution first = encode(config, rows, checked);
+    const Tensor z0 = draw(first, options);
+    const Tensor z = tell(config, grid, z0.index_select(0, grid.packed.samples));
+    const Tensor counts = checked.wanted.offsets.slice(0, 1) - checked.wanted.offsets.slice(0, 0, -1);
+    const Tensor read = at::cat({z0.repeat_interleave(counts, 0), z.index_select(0, grid.output_at)}, 1);
+    ModelOutput result = read_states(config, options, head_, checked, read);
+    result.steps = grid.packed.steps();
+    if (options.mode == Mode::Evaluate) return result;
+    const Tensor told = linear(decoder_, z.index_select(0, grid.row_at).index_select(0, rows.packed.rows));
+    const Tensor error = (rows.mask * (told - rows.values).square()).sum() / rows.mask.sum().clamp_min(1);
+    result.further_loss =
+        config.latent.divergence * first.divergence() + config.latent.reconstruction * error;
+    return result;
+  }
+
+ private:
+  // of the first states [B, latent size], samples in the batch's order
+  Distribution encode(const ModelConfig& config, const RowData& rows, const CheckedInput& input) const {
+    const Packed& packed = rows.packed;
+    const Tensor order = backwards(packed, input.series.offsets);
+    const auto ordered = [&](const Tensor& forwards) { return forwards.index_select(0, order); };
+    const Tensor projected = linear(cell_.input, ordered(at::cat({rows.values, rows.mask}, 1)));
+    const Tensor observed = ordered(rows.observed).unsqueeze(1), gap = ordered(rows.gap);
+    Tensor h = at::zeros({packed.going[0], config.hidden_size}, gap.options());
+    if (static_) h = (*static_)(input.static_features).index_select(0, packed.samples);
+    std::vector<Tensor> states;
+    for (int64_t n = 0; n < packed.steps(); ++n) {
+      const int64_t going = packed.going[n];
+      h = h.narrow(0, 0, going);
+      // a row's gap is the time to the one that comes next here
+      if (n > 0) h = evolve(config.solver, encoder_field_, h, packed.step(gap, n - 1).narrow(0, 0, going));
+      h = at::where(packed.step(observed, n), cell_(packed.step(projected, n), h), h);
+      states.push_back(h);
+    }
+    const Tensor last = packed.packed.index_select(0, input.series.offsets.slice(0, 1) - 1);
+    return latent_(at::cat(states, 0).index_select(0, last));
+  }
+
+  // z [G, latent size] at all points of the grid from z0, samples in packed order
+  Tensor tell(const ModelConfig& config, const TimeGrid& grid, Tensor z) const {
+    std::vector<Tensor> states;
+    for (int64_t n = 0; n < grid.packed.steps(); ++n) {
+      z = z.narrow(0, 0, grid.packed.going[n]);
+      if (n > 0) z = evolve(config.solver, field_, z, grid.packed.step(grid.gap, n));
+      states.push_back(z);
+    }
+    return at::cat(states, 0);
+  }
+
+  GruCell cell_;
+  FieldNet encoder_field_;
+  LatentNet latent_;
+  FieldNet field_;
+  nn::Linear decoder_;
+  std::optional<StaticNet> static_;
+  nn::Linear head_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ComparedSystem> make_latent_ode(const ModelConfig& config,
+                                                      const ModelOptions& options) {
+  return std::make_shared<LatentOde>(config, options);
 }
 
 }  // namespace fastweights

@@ -1,10 +1,133 @@
+#include <algorithm>
+
 #include "fastweights/error.h"
-#include "systems/system.h"
+#include "systems/evolve.h"
+#include "systems/gru_cell.h"
+#include "systems/latent.h"
+#include "systems/rfwp_cell.h"
+#include "systems/rows.h"
+
+/// A recurrent fast weight programmer whose state follows an equation between observations, h' = f(h). At a
+/// row x_n in which something was observed, and the time dt since the row before (Irie et al. 2022, 3.3):
+///
+///     ODE first    u = evolve(h, dt),  W = W + rule(x_n, u),  h = read(x_n, W)
+///     data first   W = W + rule(x_n, h),  u = read(x_n, W),  h = evolve(u, dt)
+///
+/// At other rows the state only goes on. The latent variant draws its first state from what a GRU says that
+/// has read all rows.
 
 namespace fastweights {
+namespace {
 
-std::shared_ptr<const ComparedSystem> make_ode_rfwp(const ModelConfig&, const ModelOptions&) {
-  FW_CHECK(false, "[model] not there yet");
+// states and fast weights at the outputs' rows
+struct Kept {
+  Tensor h;  // [M, d]
+  Tensor w;  // [M, H, V, K]
+};
+
+class OdeRfwp : public ComparedSystem {
+ public:
+  OdeRfwp(const ModelConfig& config, const ModelOptions& options) {
+    nn::ParameterMaker make(options.seed, options.type);
+    const int64_t d = config.hidden_size, inputs = 1 + 2 * config.channels;
+    const int64_t feed_forward = config.feed_forward_size > 0 ? config.feed_forward_size : 4 * d;
+    const auto named = [&](const Rule& rule) { return rule.name == config.rule; };
+    const auto rule = std::find_if(all_rules().begin(), all_rules().end(), named);
+    FW_CHECK(rule != all_rules().end(), "[model] system ", config.system == System::OdeRfwp ? "" : "latent_",
+             "ode_rfwp has the built-in rules only, got '", config.rule, "'");
+    cell_ = make_rfwp_cell({inputs, d, config.heads, feed_forward}, *rule, make);
+    field_ = make_field_net("field", config.field, d, make);
+    if (config.system == System::LatentOdeRfwp) {
+      encoder_ = make_gru_cell("encoder", inputs, d, make);
+      latent_ = make_latent_net("latent", d, d, make);
+    }
+    static_ = make_static_net(config, d, make);
+    head_ = make.linear("head", d, config.outputs);
+    parameters_ = make.parameters();
+  }
+
+  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+                      const ForwardOptions& options) const override {
+    const CheckedInput checked = check_system_input(config, type(), input);
+    const RowData rows = make_rows(config, checked.series);
+    const OutputRows outputs = output_rows(config, checked, rows);
+    const Tensor x = rows.input();
+    Tensor h0 = at::zeros({checked.series.samples(), config.hidden_size}, x.options().requires_grad(false));
+    if (static_) h0 = (*static_)(checked.static_features);
+    Tensor divergence;
+    if (latent_) {
+      const Distribution first = encode(rows.packed, x, checked.series.offsets);
+      h0 = h0 + draw(first, options);
+      divergence = config.latent.divergence * first.divergence();
+    }
+    const Kept kept = go_through(config, rows, x, h0.index_select(0, rows.packed.samples), outputs.rows);
+    const Tensor read = evolve(config.solver, field_, kept.h, outputs.behind);
+    ModelOutput result = read_states(config, options, head_, checked, read, kept.w);
+    result.steps = rows.packed.steps();
+    if (options.mode == Mode::Train) result.further_loss = divergence;
+    return result;
+  }
+
+ private:
+  // of the first states [B, d], samples in the batch's order
+  Distribution encode(const Packed& packed, const Tensor& x, const Tensor& offsets) const {
+    const Tensor zeros =
+        at::zeros({packed.going[0], encoder_->state.weight.size(1)}, x.options().requires_grad(false));
+    const Tensor last = packed.packed.index_select(0, offsets.slice(0, 1) - 1);
+    return (*latent_)(gru_states(*encoder_, packed, x, zeros).index_select(0, last));
+  }
+
+  Kept go_through(const ModelConfig& config, const RowData& rows, const Tensor& x, Tensor h,
+                  const Tensor& wanted) const {
+    const Packed& packed = rows.packed;
+    const RfwpCell::Told told = cell_.told(x);
+    const nn::Wiring& wiring = cell_.wiring;
+    Tensor w = at::zeros({h.size(0), wiring.heads, wiring.value_width, wiring.key_width},
+                         x.options().requires_grad(false));
+    const bool ode_first = config.rows.order == UpdateOrder::OdeFirst;
+    const auto [kept_rows, place, counts] = at::unique_dim(wanted, 0, /*sorted=*/true,
+                                                           /*return_inverse=*/true);
+    std::vector<Tensor> kept_h = {h.narrow(0, 0, 0)}, kept_w = {w.narrow(0, 0, 0)};
+    for (int64_t n = 0; n < packed.steps(); ++n) {
+      const int64_t going = packed.going[n];
+      h = h.narrow(0, 0, going);
+      w = w.narrow(0, 0, going);
+      const Tensor gap = packed.step(rows.gap, n);
+      if (ode_first && n > 0) h = evolve(config.solver, field_, h, gap);
+      const Tensor seen = packed.step(rows.observed, n);
+      const Tensor written = cell_.write(packed.step(told.merged, n), h, w);
+      w = at::where(seen.view({going, 1, 1, 1}), written, w);
+      h = at::where(seen.unsqueeze(1), cell_.read(packed.step(told.q, n), w), h);
+      if (!ode_first && n > 0) h = evolve(config.solver, field_, h, gap);
+      const Tensor here = rows_between(kept_rows, packed.begin[n], going);
+      if (here.size(0) == 0) continue;
+      kept_h.push_back(h.index_select(0, here));
+      kept_w.push_back(w.index_select(0, here));
+    }
+    return {at::cat(kept_h, 0).index_select(0, place), at::cat(kept_w, 0).index_select(0, place)};
+  }
+
+  // those of sorted rows [K] that are among `count` rows from `begin` on, counted from there
+  static Tensor rows_between(const Tensor& sorted, int64_t begin, int64_t count) {
+    const int64_t* first = sorted.data_ptr<int64_t>();
+    const int64_t* last = first + sorted.size(0);
+    const int64_t low = std::lower_bound(first, last, begin) - first;
+    const int64_t high = std::lower_bound(first, last, begin + count) - first;
+    return sorted.slice(0, low, high) - begin;
+  }
+
+  RfwpCell cell_;
+  FieldNet field_;
+  std::optional<GruCell> encoder_;
+  std::optional<LatentNet> latent_;
+  std::optional<StaticNet> static_;
+  nn::Linear head_;
+};
+
+}  // namespace
+
+std::shared_ptr<const ComparedSystem> make_ode_rfwp(const ModelConfig& config, const ModelOptions& options) {
+  return std::make_shared<OdeRfwp>(config, options);
 }
 
 }  // namespace fastweights

@@ -14,17 +14,6 @@ struct Cell {
 };
 
 // states behind all rows, [R, d] from inputs [R, E], all in packed order
-Tensor gru_layer(const Cell& cell, const Packed& packed, const Tensor& input, Tensor h) {
-  const GruCell gru = {cell.input, cell.state};
-  const Tensor projected = linear(cell.input, input);
-  std::vector<Tensor> states;
-  for (int64_t n = 0; n < packed.steps(); ++n) {
-    h = gru(packed.step(projected, n), h.narrow(0, 0, packed.going[n]));
-    states.push_back(h);
-  }
-  return at::cat(states, 0);
-}
-
 Tensor lstm_layer(const Cell& cell, const Packed& packed, const Tensor& input, Tensor h) {
   const Tensor projected = linear(cell.input, input);
   const int64_t d = h.size(1);
@@ -69,8 +58,9 @@ class Recurrent : public ComparedSystem {
     for (size_t l = 0; l < cells_.size(); ++l) {
       const bool told = l == 0 && static_;
       const Tensor h = told ? (*static_)(checked.static_features).index_select(0, packed.samples) : zeros;
-      states = config.system == System::Gru ? gru_layer(cells_[l], packed, states, h)
-                                            : lstm_layer(cells_[l], packed, states, h);
+      states = config.system == System::Gru
+                   ? gru_states({cells_[l].input, cells_[l].state}, packed, states, h)
+                   : lstm_layer(cells_[l], packed, states, h);
     }
     const OutputRows outputs = output_rows(config, checked, rows);
     ModelOutput result = read_states(config, options, head_, checked, states.index_select(0, outputs.rows));

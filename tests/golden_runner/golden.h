@@ -78,5 +78,6 @@ void check_fwp_eigenworms(GoldenFile& file);
 void check_single_precision_trace(GoldenFile& file);
 void check_baselines(GoldenFile& file);
 void check_train(GoldenFile& file);
+void check_rfwp(GoldenFile& file);
 
 }  // namespace fastweights::golden

@@ -26,7 +26,8 @@ Check find_check(const std::string& group) {
                                                        {"fwp_sepsis", check_fwp_spline},
                                                        {"fwp_eigenworms", check_fwp_eigenworms},
                                                        {"baselines", check_baselines},
-                                                       {"train", check_train}};
+                                                       {"train", check_train},
+                                                       {"rfwp", check_rfwp}};
   const auto found = kChecks.find(group);
   return found == kChecks.end() ? nullptr : found->second;
 }
