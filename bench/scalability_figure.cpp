@@ -46,8 +46,7 @@ ModelConfig config_of(const std::string& model, int64_t hidden, int64_t channels
 // forward, loss, backward and Adam on one batch
 class Step {
  public:
-  explicit Step(const ModelConfig& config)
-      : model_(config), adam_(model_.parameter_tensors(), {}) {
+  explicit Step(const ModelConfig& config) : model_(config), adam_(model_.parameter_tensors(), {}) {
     input_.series = synthetic_series({.samples = kSamples,
                                       .length = kLength,
                                       .channels = config.channels,
@@ -125,8 +124,8 @@ void add_equal_parameters(Figure& figure, int64_t parameters, int64_t channels) 
   for (const Line& line : lines()) {
     const int64_t hidden = size_for(line.key, parameters, channels);
     figure.numbers["equal_parameters"].push_back(measure_apart(
-        "scalability",
-        {{"panel", "equal"}, {"line", line.key}, {"hidden", hidden}, {"channels", channels}}, kMostSeconds));
+        "scalability", {{"panel", "equal"}, {"line", line.key}, {"hidden", hidden}, {"channels", channels}},
+        kMostSeconds));
   }
 }
 

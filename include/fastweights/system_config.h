@@ -47,7 +47,8 @@ struct FieldConfig {
 /// were taken in place, so that each is made from one that had been changed already (PublishedInPlace).
 enum class RowInput { Masked, Published, PublishedInPlace };
 
-/// Whether a recurrent state goes through its ODE before or after it reads a row.
+/// Whether a recurrent state goes through its ODE, over the time since the row before, before or after it
+/// reads a row.
 enum class UpdateOrder { OdeFirst, DataFirst };
 
 /// Discrete systems.
@@ -60,7 +61,7 @@ struct RowConfig {
 /// Variational systems: the loss of a training pass gets `divergence` times the divergence of the first
 /// state's distribution from the prior, and `reconstruction` times the error of the values told from it.
 struct LatentConfig {
-  int64_t size = 16;  ///< of the state
+  int64_t size = 16;  ///< of a latent ODE's state; a latent ODE-RFWP's is hidden_size
   double divergence = 0.01, reconstruction = 1;
 };
 

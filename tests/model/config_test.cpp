@@ -27,15 +27,30 @@ auto members(const SolverConfig& c) {
                     gradient, memory);
 }
 
+auto members(const FieldConfig& c) {
+  const auto& [hidden, layers, form, end, tied] = c;
+  return std::tuple(hidden, layers, form, end, tied);
+}
+
+auto members(const RowConfig& c) {
+  const auto& [input, values_only, order] = c;
+  return std::tuple(input, values_only, order);
+}
+
+auto members(const LatentConfig& c) {
+  const auto& [size, divergence, reconstruction] = c;
+  return std::tuple(size, divergence, reconstruction);
+}
+
 auto members(const ModelConfig& c) {
-  const auto& [channels, features, outputs, rule, drive, control, solver, backend, hidden, heads, keys,
-               values, ff, static_hidden, layers, layer_input, residual, norm, map_hidden, map_layers,
-               initial, query, read, rate, activation, dropout, value_dropout, unit, deterministic, unused] =
-      c;
-  return std::tuple(channels, features, outputs, rule, drive, members(control), members(solver), backend,
-                    hidden, heads, keys, values, ff, static_hidden, layers, layer_input, residual, norm,
-                    map_hidden, map_layers, initial, query, read, rate, activation, dropout, value_dropout,
-                    unit, deterministic, unused);
+  const auto& [channels, features, outputs, system, rule, drive, control, solver, backend, hidden, heads,
+               keys, values, ff, static_hidden, layers, layer_input, residual, norm, map_hidden, map_layers,
+               field, rows, latent, initial, query, read, rate, activation, dropout, value_dropout, unit,
+               deterministic, unused] = c;
+  return std::tuple(channels, features, outputs, system, rule, drive, members(control), members(solver),
+                    backend, hidden, heads, keys, values, ff, static_hidden, layers, layer_input, residual,
+                    norm, map_hidden, map_layers, members(field), members(rows), members(latent), initial,
+                    query, read, rate, activation, dropout, value_dropout, unit, deterministic, unused);
 }
 
 // random values of every kind; which enumerators came up is kept
@@ -76,6 +91,7 @@ class RandomConfigs {
     return {.channels = whole(),
             .static_features = whole(),
             .outputs = whole(),
+            .system = one_of(System::LatentOdeRfwp),
             .rule = word(),
             .drive = one_of(Drive::TensorMap),
             .control = control(),
@@ -93,6 +109,15 @@ class RandomConfigs {
             .value_norm = coin(),
             .map_hidden_size = whole(),
             .map_layers = whole(),
+            .field = {.hidden_size = whole(),
+                      .layers = whole(),
+                      .form = one_of(FieldForm::RankOne),
+                      .end = one_of(FieldEnd::TanhHidden),
+                      .tied = coin()},
+            .rows = {.input = one_of(RowInput::PublishedInPlace),
+                     .values_only = coin(),
+                     .order = one_of(UpdateOrder::DataFirst)},
+            .latent = {.size = whole(), .divergence = number(), .reconstruction = number()},
             .initial = one_of(InitialWeights::FirstObservation),
             .query = one_of(QueryTime::FirstObservation),
             .read = one_of(Read::Transposed),
@@ -136,9 +161,9 @@ TEST(ModelConfig, ComesBackFromJsonInEveryMember) {
     ASSERT_TRUE(members(back) == members(config)) << to_json(config);
     ASSERT_TRUE(back == config);
   }
-  // 6 + 2 + 2 + 2 + 2 + 2 of control, 4 + 3 + 2 + 2 + 2 + 3 of solver, 5 + 4 + 2 + 4 + 3 + 2 + 2 + 2 of the
-  // rest
-  EXPECT_EQ(random.enumerators_seen(), 56u);
+  // 6 + 2 + 2 + 2 + 2 + 2 of control, 4 + 3 + 2 + 2 + 2 + 3 of solver, 2 + 2 + 3 + 2 of field and rows,
+  // 16 + 5 + 4 + 2 + 4 + 3 + 2 + 2 + 2 of the rest
+  EXPECT_EQ(random.enumerators_seen(), 81u);
 }
 
 TEST(ModelConfig, EqualityLooksAtEveryMember) {
@@ -195,6 +220,14 @@ TEST(ModelConfig, EveryEnumeratorHasItsName) {
       {"solver.error_control", {"per_sample", "joint"}},
       {"solver.first_step_gradient", {"none", "through"}},
       {"solver.gradient", {"exact", "checkpointed", "adjoint"}},
+      {"system",
+       {"fast_weights", "neural_cde", "gru_ode", "direct_gru_ode", "ode_rnn", "gru_dt", "gru_d", "gru",
+        "lstm", "lem", "latent_ode", "linear_transformer", "delta_net", "recurrent_fwp", "ode_rfwp",
+        "latent_ode_rfwp"}},
+      {"field.form", {"full", "rank_one"}},
+      {"field.end", {"tanh_output", "tanh_hidden"}},
+      {"rows.input", {"masked", "published", "published_in_place"}},
+      {"rows.order", {"ode_first", "data_first"}},
       {"drive", {"x", "derivative_keys", "derivative_values", "derivative", "tensor_map"}},
       {"backend", {"auto", "reference", "cpu", "cuda"}},
       {"layer_input", {"weights", "update"}},
@@ -213,7 +246,7 @@ TEST(ModelConfig, EveryEnumeratorHasItsName) {
     EXPECT_EQ(error_message([&] { with_setting({}, key, wrong); }),
               "[config] " + key + " cannot be '" + wrong + "'; the nearest is '" + values[0] + "'");
   }
-  EXPECT_EQ(count, 56u);
+  EXPECT_EQ(count, 81u);
 }
 
 std::string parsed(const std::string& text) {
