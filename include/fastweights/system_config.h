@@ -47,8 +47,7 @@ struct FieldConfig {
 /// were taken in place, so that each is made from one that had been changed already (PublishedInPlace).
 enum class RowInput { Masked, Published, PublishedInPlace };
 
-/// Whether a recurrent state goes through its ODE, over the time since the row before, before or after it
-/// reads a row.
+/// Whether a recurrent state goes through its ODE before or after it reads a row.
 enum class UpdateOrder { OdeFirst, DataFirst };
 
 /// Discrete systems.
