@@ -124,7 +124,6 @@ add_library(fastweights
   src/solve/step.cpp
   src/solve/step_group.cpp
   src/systems/continuous.cpp
-  src/systems/delta_layer.cpp
   src/systems/evolve.cpp
   src/systems/gru_cell.cpp
   src/systems/published.cpp

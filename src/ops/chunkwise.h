@@ -10,14 +10,7 @@
 ///     W_n = W_{n-1} + beta_n (v_n - W_{n-1} k_n) k_n^T    or, without beta,    W_n = W_{n-1} + v_n k_n^T
 ///     y_n = W_n q_n
 ///
-/// In a chunk of rows K [C, K], V [C, V] that begins with W, the rows g_n of D in W_n = W_{n-1} + g_n k_n^T
-/// are
-///
-///     (1 + L) D = diag(beta) (V - K W^T),   L = tril(diag(beta) K K^T, -1)
-///
-/// so D = U - P W^T with U, P = (1 + L)^-1 diag(beta) [V, K], which wait for no other chunk. Then
-///
-///     W+ = W + D^T K = W (1 - P^T K) + U^T K,   Y = Q W^T + tril(Q K^T) D
+/// src/ops/scan/README.md derives it.
 
 namespace fastweights {
 

@@ -41,15 +41,16 @@ struct StageInput {
 template <typename Slope>
 Tensor go_through(const StageInput& in, const Tableau& tableau, const Tensor& z0, const Slope& slope) {
   const int64_t stages = tableau.stages();
+  const std::vector<Tensor> drives = in.packed.split(in.drive);
   Tensor z = z0.index_select(0, in.packed.samples);
   std::vector<Tensor> behind;
   for (int64_t n = 0; n < in.packed.steps(); ++n) {
-    const Tensor drive = in.packed.step(in.drive, n), dt = in.packed.step(in.dt, n);
+    const Tensor dt = in.packed.step(in.dt, n);
     const Tensor here = z.narrow(0, 0, in.packed.going[n]);
     std::vector<Tensor> slopes;
     for (int64_t i = 0; i < stages; ++i) {
       const Tensor at = i == 0 ? here : weighted_sum(here, slopes, tableau.a[i]);
-      slopes.push_back(slope(drive.select(1, i), dt, at));
+      slopes.push_back(slope(drives[n].select(1, i), dt, at));
     }
     z = weighted_sum(here, slopes, tableau.b);
     behind.push_back(z);

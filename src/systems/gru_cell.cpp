@@ -26,11 +26,11 @@ GruCell make_gru_cell(const std::string& name, int64_t inputs, int64_t size, nn:
 }
 
 Tensor gru_states(const GruCell& cell, const Packed& packed, const Tensor& input, const Tensor& first) {
-  const Tensor projected = linear(cell.input, input);
+  const std::vector<Tensor> projected = packed.split(linear(cell.input, input));
   Tensor h = first;
   std::vector<Tensor> states;
   for (int64_t n = 0; n < packed.steps(); ++n) {
-    h = cell(packed.step(projected, n), h.narrow(0, 0, packed.going[n]));
+    h = cell(projected[n], h.narrow(0, 0, packed.going[n]));
     states.push_back(h);
   }
   return at::cat(states, 0);

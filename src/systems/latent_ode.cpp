@@ -102,7 +102,8 @@ class LatentOde : public ComparedSystem {
     const Packed& packed = rows.packed;
     const Tensor order = backwards(packed, input.series.offsets);
     const auto ordered = [&](const Tensor& forwards) { return forwards.index_select(0, order); };
-    const Tensor projected = linear(cell_.input, ordered(at::cat({rows.values, rows.mask}, 1)));
+    const std::vector<Tensor> projected =
+        packed.split(linear(cell_.input, ordered(at::cat({rows.values, rows.mask}, 1))));
     const Tensor observed = ordered(rows.observed).unsqueeze(1), gap = ordered(rows.gap);
     Tensor h = at::zeros({packed.going[0], config.hidden_size}, gap.options());
     if (static_) h = (*static_)(input.static_features).index_select(0, packed.samples);
@@ -112,7 +113,7 @@ class LatentOde : public ComparedSystem {
       h = h.narrow(0, 0, going);
       // a row's gap is the time to the one that comes next here
       if (n > 0) h = evolve(config.solver, encoder_field_, h, packed.step(gap, n - 1).narrow(0, 0, going));
-      h = at::where(packed.step(observed, n), cell_(packed.step(projected, n), h), h);
+      h = at::where(packed.step(observed, n), cell_(projected[n], h), h);
       states.push_back(h);
     }
     const Tensor last = packed.packed.index_select(0, input.series.offsets.slice(0, 1) - 1);

@@ -103,16 +103,16 @@ class ObservedGru : public ComparedSystem {
     const Packed& packed = rows.packed;
     const CellInput in =
         config.rows.input == RowInput::Masked ? masked_input(rows) : published_input(config, rows);
-    const Tensor projected = linear(cell_.input, in.numbers);
+    const std::vector<Tensor> projected = packed.split(linear(cell_.input, in.numbers));
     Tensor h =
         static_ ? (*static_)(static_features).index_select(0, packed.samples)
-                : at::zeros({packed.going[0], config.hidden_size}, projected.options().requires_grad(false));
+                : at::zeros({packed.going[0], config.hidden_size}, in.numbers.options().requires_grad(false));
     std::vector<Tensor> states;
     for (int64_t n = 0; n < packed.steps(); ++n) {
       h = h.narrow(0, 0, packed.going[n]);
       if (n > 0) h = passed(config, h, packed.step(rows.gap, n));
       const Tensor seen = packed.step(in.observed, n);
-      h = at::where(seen, cell_(packed.step(projected, n), h), h);
+      h = at::where(seen, cell_(projected[n], h), h);
       states.push_back(h);
     }
     return at::cat(states, 0);

@@ -81,6 +81,7 @@ class OdeRfwp : public ComparedSystem {
                   const Tensor& wanted) const {
     const Packed& packed = rows.packed;
     const RfwpCell::Told told = cell_.told(x);
+    const std::vector<Tensor> merged = packed.split(told.merged), queries = packed.split(told.q);
     const nn::Wiring& wiring = cell_.wiring;
     Tensor w = at::zeros({h.size(0), wiring.heads, wiring.value_width, wiring.key_width},
                          x.options().requires_grad(false));
@@ -95,9 +96,9 @@ class OdeRfwp : public ComparedSystem {
       const Tensor gap = packed.step(rows.gap, n);
       if (ode_first && n > 0) h = evolve(config.solver, field_, h, gap);
       const Tensor seen = packed.step(rows.observed, n);
-      const Tensor written = cell_.write(packed.step(told.merged, n), h, w);
+      const Tensor written = cell_.write(merged[n], h, w);
       w = at::where(seen.view({going, 1, 1, 1}), written, w);
-      h = at::where(seen.unsqueeze(1), cell_.read(packed.step(told.q, n), w), h);
+      h = at::where(seen.unsqueeze(1), cell_.read(queries[n], w), h);
       if (!ode_first && n > 0) h = evolve(config.solver, field_, h, gap);
       const Tensor here = rows_between(kept_rows, packed.begin[n], going);
       if (here.size(0) == 0) continue;

@@ -33,4 +33,22 @@ Packed pack(const Tensor& offsets) {
   return result;
 }
 
+std::vector<Tensor> Packed::split(const Tensor& rows) const {
+  // autograd looks at all parts of a split whenever it has the gradient of one, so they are few
+  constexpr int64_t kParts = 128;
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<int64_t> counts;
+  for (int64_t n = 0; n < steps(); n += kParts) {
+    sizes.emplace_back(going.begin() + n, going.begin() + std::min(n + kParts, steps()));
+    counts.push_back(std::accumulate(sizes.back().begin(), sizes.back().end(), int64_t{0}));
+  }
+  const std::vector<Tensor> blocks = at::split_with_sizes(rows, counts, 0);
+  std::vector<Tensor> result;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const std::vector<Tensor> parts = at::split_with_sizes(blocks[i], sizes[i], 0);
+    result.insert(result.end(), parts.begin(), parts.end());
+  }
+  return result;
+}
+
 }  // namespace fastweights

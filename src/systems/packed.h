@@ -21,8 +21,8 @@ struct Packed {
   int64_t steps() const { return static_cast<int64_t>(going.size()); }
   /// Rows of step n of a tensor in packed order.
   Tensor step(const Tensor& rows, int64_t n) const { return rows.narrow(0, begin[n], going[n]); }
-  /// Rows of all steps. The gradient of one that is taken alone would be as long as that of all.
-  std::vector<Tensor> split(const Tensor& rows) const { return at::split_with_sizes(rows, going, 0); }
+  /// Rows of all steps. The gradient of one that is taken alone by step() is as long as that of all.
+  std::vector<Tensor> split(const Tensor& rows) const;
 };
 
 /// offsets [B + 1] int64: rows of each sample.

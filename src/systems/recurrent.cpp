@@ -15,13 +15,13 @@ struct Cell {
 
 // states behind all rows, [R, d] from inputs [R, E], all in packed order
 Tensor lstm_layer(const Cell& cell, const Packed& packed, const Tensor& input, Tensor h) {
-  const Tensor projected = linear(cell.input, input);
+  const std::vector<Tensor> projected = packed.split(linear(cell.input, input));
   const int64_t d = h.size(1);
   Tensor c = at::zeros_like(h);
   std::vector<Tensor> states;
   for (int64_t n = 0; n < packed.steps(); ++n) {
     const int64_t going = packed.going[n];
-    const Tensor numbers = packed.step(projected, n) + linear(cell.state, h.narrow(0, 0, going));
+    const Tensor numbers = projected[n] + linear(cell.state, h.narrow(0, 0, going));
     const Tensor gates = at::sigmoid(numbers.narrow(1, 0, 3 * d)), g = at::tanh(numbers.narrow(1, 3 * d, d));
     c = gates.narrow(1, d, d) * c.narrow(0, 0, going) + gates.narrow(1, 0, d) * g;
     h = gates.narrow(1, 2 * d, d) * at::tanh(c);

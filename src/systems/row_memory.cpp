@@ -42,6 +42,8 @@ ScanInput scan_input(const RowProgramme& rows, const RowOrder& order) {
   return in;
 }
 
+}  // namespace
+
 // a unit step of Euler is the rule itself, and W_n q = W_{n-1} q + W' q
 RowReads write_and_read(const RowProgramme& rows, const RowOrder& order, Backend backend) {
   const ScanOptions options = {.rule = rows.beta.defined() ? delta_pre() : hebb(),
@@ -54,6 +56,8 @@ RowReads write_and_read(const RowProgramme& rows, const RowOrder& order, Backend
   const ScanOutput out = scan(in, options);
   return {(out.y + out.dy).view(rows.v.sizes()), rows.outputs.defined() ? out.w : Tensor(), out.backend};
 }
+
+namespace {
 
 // places among a step's rows that are wanted, step by step
 struct RowPicks {

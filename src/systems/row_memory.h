@@ -17,6 +17,9 @@ struct RowOrder {
   Tensor output_offsets;  // [B + 1] int64: ... for each sample
 };
 
+/// By the delta rule where there are rates, else by sums: kernels or products in chunks, whichever is faster.
+RowReads write_and_read(const RowProgramme& rows, const RowOrder& order, Backend backend);
+
 RowReads linear_transformer(const Tensor& numbers, const RowOrder& order, Backend backend);
 RowReads delta_net(const Tensor& numbers, const RowOrder& order, Backend backend);
 /// again [H (3 h + 1), H h]: what the slow net makes of tanh(y) of the row before.

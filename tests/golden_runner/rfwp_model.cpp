@@ -142,11 +142,16 @@ Encoder delta_encoder(const GoldenFile& file, Parameters& parameters) {
   const LatentNet net = latent_net(file, parameters);
   const nn::Linear input = parameters.linear("encoder_z0.fwp.input_proj");
   const std::string name = "encoder_z0.fwp.layers.0.";
-  const DeltaLayer layer = {whole(file, "num_heads"), parameters.layer_norm(name + "layer_norm"),
-                            parameters.linear(name + "slow_net"), parameters.linear(name + "out_linear")};
+  const int64_t heads = whole(file, "num_heads");
+  const nn::LayerNorm norm = parameters.layer_norm(name + "layer_norm");
+  const nn::Linear slow = parameters.linear(name + "slow_net"), out = parameters.linear(name + "out_linear");
   const nn::FeedForward ff = parameters.feed_forward("encoder_z0.final_ff");
-  return [net, input, layer, ff](const Tensor& data, const Tensor& offsets) {
-    const Tensor states = layer(linear(input, data), offsets);
+  return [=](const Tensor& data, const Tensor& offsets) {
+    const Tensor x = linear(input, data);
+    const Packed packed = pack(offsets);
+    const Tensor numbers = linear(slow, layer_norm(norm, x)).view({x.size(0), heads, -1});
+    const RowReads read = delta_net(numbers, {packed, offsets, {}, {}}, Backend::Auto);
+    const Tensor states = x + linear(out, read.y.reshape(x.sizes()));
     const Tensor last = states.index_select(0, offsets.slice(0, 1) - 1);
     return net(nn::feed_forward(ff, {last, {}}, Products::Fast).value);
   };

@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "golden.h"
-#include "systems/delta_layer.h"
 #include "systems/evolve.h"
 #include "systems/gru_cell.h"
 #include "systems/latent.h"
 #include "systems/rfwp_cell.h"
+#include "systems/row_memory.h"
 
 /// Environment models of the published code (group rfwp), built from the library's pieces: a state h and
 /// perhaps fast weights W go from one decision to the next, and a decoder tells the environment's next state.
