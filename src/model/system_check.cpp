@@ -115,6 +115,27 @@ void check_rows(const ModelConfig& c) {
            " has no values there; take hold");
 }
 
+// gigabytes of parameters are a slip; sizes as numbers that cannot overflow
+void check_parameter_count(const ModelConfig& c) {
+  constexpr double kMostNumbers = 1e9;
+  const auto d = static_cast<double>(c.hidden_size), layers = static_cast<double>(c.layers),
+             inputs = 1 + 2 * static_cast<double>(c.channels),
+             wide = static_cast<double>(c.field.hidden_size);
+  const auto signal = static_cast<double>(signal_size(c));
+  const double ff = c.feed_forward_size > 0 ? static_cast<double>(c.feed_forward_size) : 4 * d;
+  double count = 4 * d * (inputs + signal + layers * d + static_cast<double>(c.outputs)) +
+                 static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + d);
+  if (reads_key(c.system, "heads")) count += 2 * layers * d * ff;
+  if (reads_key(c.system, "field")) {
+    const bool matrix = c.system == System::NeuralCde && c.field.form == FieldForm::Full;
+    const double out = matrix ? d * signal : d + signal;
+    count +=
+        c.field.layers == 0 ? d * out : wide * (d + static_cast<double>(c.field.layers - 1) * wide + out);
+  }
+  FW_CHECK(count <= kMostNumbers, "[config] these sizes mean about ", count, " parameters; more than ",
+           kMostNumbers, " cannot be meant");
+}
+
 }  // namespace
 
 void check_keys_read(const ModelConfig& config) {
@@ -152,10 +173,9 @@ void check_system(const ModelConfig& c) {
   } else {
     check_rows(c);
   }
-  const Keys own = keys_of(c.system);
-  const bool heads = std::find(own.begin(), own.end(), "heads") != own.end();
-  FW_CHECK(!heads || c.hidden_size % c.heads == 0, "[config] hidden_size ", c.hidden_size,
-           " is not divisible by heads ", c.heads);
+  check_parameter_count(c);
+  FW_CHECK(!reads_key(c.system, "heads") || c.hidden_size % c.heads == 0, "[config] hidden_size ",
+           c.hidden_size, " is not divisible by heads ", c.heads);
 }
 
 }  // namespace fastweights

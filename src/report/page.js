@@ -163,7 +163,8 @@ function weightsSection() {
   const badges = el('p', { class: 'lead badges' }, view.label !== undefined ? el('span', { class: 'badge' }, 'true: ', named(formatted(view.label), 24)) : null, 
     view.predicted !== undefined ? el('span', { class: 'badge' + (right === null ? '' : right ? ' good' : ' wrong') }, 'predicted: ', named(formatted(view.predicted), 24)) : null);
   const shown = fastWeights(view);
-  return [section('fast-weights', 'Fast weights W(t)', null, about, badges, shown.box), shown];
+  const title = view.of === 'state' ? 'The state over time' : 'Fast weights W(t)';
+  return [section('fast-weights', title, null, about, badges, shown.box), shown];
 }
 
 // paper cannot be opened or scrolled, and is white

@@ -111,6 +111,7 @@ constexpr std::array kExpected = {
     Expected{"model?.parameters?[][]", Kind::Value},
     Expected{"model?.config?", Kind::Text},
     Expected{"fast_weights?.id", Kind::Text},
+    Expected{"fast_weights?.of?", Kind::Text},
     Expected{"fast_weights?.label?", Kind::Value},
     Expected{"fast_weights?.predicted?", Kind::Value},
     Expected{"fast_weights?.time_unit?", Kind::Text},

@@ -221,6 +221,7 @@ Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t
       data.values.slice(0, data.offsets[sample].item<int64_t>(), data.offsets[sample + 1].item<int64_t>()),
       {.kind = TaskKind::Forecast}, trained.preparation);  // [L, C]
   Json json = {{"id", data.ids[static_cast<size_t>(sample)]},
+               {"of", out.w.empty() || out.w[0].size(2) > 1 ? "weights" : "state"},
                {"channels", trained.preparation.channels},
                {"time_unit", trained.preparation.time_unit}};
   json["times"] = json["values"] = Json::array();

@@ -231,6 +231,9 @@ TEST(SystemsCompared, WhatCannotBeIsSaid) {
   EXPECT_NE(refusal("lstm", "control.kind", "rectilinear").find("goes from row to row"), std::string::npos);
   EXPECT_NE(refusal("gru-d", "rows.values_only", "true").find("needs rows.input published"),
             std::string::npos);
+  EXPECT_NE(refusal("ncde", "hidden_size", "1000000").find("parameters; more than 1e+09 cannot be meant"),
+            std::string::npos);
+  EXPECT_NE(refusal("lstm", "hidden_size", "100000").find("cannot be meant"), std::string::npos);
   EXPECT_EQ(refusal("gru-d", "rows.input", "published"), "");
   EXPECT_NE(error_message([] {
               ModelConfig config = small_system("gru-d");
