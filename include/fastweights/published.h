@@ -33,7 +33,7 @@ std::map<std::string, std::string> load_parameters(FastWeightProgrammer& model,
                                                    const std::map<std::string, Tensor>& tensors);
 
 /// The same for any system; a parameter of ours may be made of several of theirs, one below the other.
-std::map<std::string, std::vector<std::string>> load_system(SequenceModel& model,
+std::map<std::string, std::vector<std::string>> load_system(const SequenceModel& model,
                                                             const std::map<std::string, Tensor>& tensors);
 
 /// Speech Commands and PhysioNet: ncde, gruode, mygruode, dt, decay, odernn with natural cubic splines.

@@ -84,7 +84,7 @@ bool may_be_left(const std::string& name, const SequenceModel& model, const Tens
 
 }  // namespace
 
-std::map<std::string, Names> load_system(SequenceModel& model, const Tensors& tensors) {
+std::map<std::string, Names> load_system(const SequenceModel& model, const Tensors& tensors) {
   std::map<std::string, Names> names;
   if (model.programmer()) {
     FastWeightProgrammer programmer = *model.programmer();

@@ -84,7 +84,7 @@ void save_trained(const std::string& path, const TrainedModel& trained) {
   save_safetensors(path, file);
 }
 
-std::string begin_with(SequenceModel& model, const std::string& path) {
+std::string begin_with(const SequenceModel& model, const std::string& path) {
   const bool folder = std::filesystem::is_directory(path);
   if (!folder) {
     const NamedTensors file = load_safetensors(path);

@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "fastweights/model.h"
 #include "fastweights/safetensors.h"
+#include "fastweights/sequence_model.h"
 #include "support/support.h"
 
 namespace fastweights {
