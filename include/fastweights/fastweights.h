@@ -30,6 +30,7 @@
 #include "fastweights/sequence_model.h"
 #include "fastweights/solve.h"
 #include "fastweights/split.h"
+#include "fastweights/system_config.h"
 #include "fastweights/tableau.h"
 #include "fastweights/task.h"
 #include "fastweights/tensor.h"
