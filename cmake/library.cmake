@@ -124,24 +124,24 @@ add_library(fastweights
   src/solve/step.cpp
   src/solve/step_group.cpp
   src/systems/continuous.cpp
-  src/systems/evolve.cpp
-  src/systems/gru_cell.cpp
-  src/systems/published.cpp
-  src/systems/published_systems.cpp
   src/systems/discrete_fwp.cpp
+  src/systems/evolve.cpp
   src/systems/gradcheck.cpp
+  src/systems/gru_cell.cpp
   src/systems/gru_ode.cpp
   src/systems/latent.cpp
   src/systems/latent_ode.cpp
-  src/systems/lem.cpp
   src/systems/model_file.cpp
   src/systems/neural_cde.cpp
   src/systems/observed_gru.cpp
   src/systems/ode_rfwp.cpp
   src/systems/packed.cpp
+  src/systems/published.cpp
+  src/systems/published_systems.cpp
   src/systems/recurrent.cpp
-  src/systems/row_memory.cpp
   src/systems/rfwp_cell.cpp
+  src/systems/row_layer.cpp
+  src/systems/row_memory.cpp
   src/systems/rows.cpp
   src/systems/sequence_model.cpp
   src/systems/system.cpp

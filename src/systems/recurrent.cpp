@@ -1,49 +1,30 @@
 #include "fastweights/error.h"
-#include "systems/gru_cell.h"
+#include "systems/row_layer.h"
 #include "systems/rows.h"
 
-/// GRU and LSTM over rows of gap, values and mask, layer upon layer. The LSTM of an input x and a state h, c:
-///
-///     i, f, o = sigmoid(x_* + h_*),  g = tanh(x_g + h_g),  c+ = f c + i g,  h+ = o tanh(c+)
+/// GRU, LSTM and LEM over rows of gap, values and mask, layer upon layer.
 
 namespace fastweights {
 namespace {
 
-struct Cell {
-  nn::Linear input, state;
-};
-
-// states behind all rows, [R, d] from inputs [R, E], all in packed order
-Tensor lstm_layer(const Cell& cell, const Packed& packed, const Tensor& input, Tensor h) {
-  const std::vector<Tensor> projected = packed.split(linear(cell.input, input));
-  const int64_t d = h.size(1);
-  Tensor c = at::zeros_like(h);
-  std::vector<Tensor> states;
-  for (int64_t n = 0; n < packed.steps(); ++n) {
-    const int64_t going = packed.going[n];
-    const Tensor numbers = projected[n] + linear(cell.state, h.narrow(0, 0, going));
-    const Tensor gates = at::sigmoid(numbers.narrow(1, 0, 3 * d)), g = at::tanh(numbers.narrow(1, 3 * d, d));
-    c = gates.narrow(1, d, d) * c.narrow(0, 0, going) + gates.narrow(1, 0, d) * g;
-    h = gates.narrow(1, 2 * d, d) * at::tanh(c);
-    states.push_back(h);
-  }
-  return at::cat(states, 0);
+RowLayer make_layer(System system, const std::string& name, int64_t inputs, int64_t size,
+                    nn::ParameterMaker& make) {
+  if (system == System::Gru) return make_gru_layer(name, inputs, size, make);
+  if (system == System::Lstm) return make_lstm_layer(name, inputs, size, make);
+  return make_lem_layer(name, inputs, size, make);
 }
 
 class Recurrent : public ComparedSystem {
  public:
   Recurrent(const ModelConfig& config, const ModelOptions& options) {
     nn::ParameterMaker make(options.seed, options.type);
-    const int64_t d = config.hidden_size, numbers = (config.system == System::Gru ? 3 : 4) * d;
     int64_t width = 1 + 2 * config.channels;
     for (int64_t l = 0; l < config.layers; ++l) {
-      const std::string name = message("layers.", l);
-      const nn::Linear input = make_cell_layer(name + ".input", width, numbers, d, make);
-      cells_.push_back({input, make_cell_layer(name + ".state", d, numbers, d, make)});
-      width = d;
+      layers_.push_back(make_layer(config.system, message("layers.", l), width, config.hidden_size, make));
+      width = config.hidden_size;
     }
-    static_ = make_static_net(config, d, make);
-    head_ = make.linear("head", d, config.outputs);
+    static_ = make_static_net(config, config.hidden_size, make);
+    head_ = make.linear("head", config.hidden_size, config.outputs);
     parameters_ = make.parameters();
   }
 
@@ -55,12 +36,10 @@ class Recurrent : public ComparedSystem {
     Tensor states = rows.input();
     const Tensor zeros =
         at::zeros({packed.going[0], config.hidden_size}, states.options().requires_grad(false));
-    for (size_t l = 0; l < cells_.size(); ++l) {
+    for (size_t l = 0; l < layers_.size(); ++l) {
       const bool told = l == 0 && static_;
-      const Tensor h = told ? (*static_)(checked.static_features).index_select(0, packed.samples) : zeros;
-      states = config.system == System::Gru
-                   ? gru_states({cells_[l].input, cells_[l].state}, packed, states, h)
-                   : lstm_layer(cells_[l], packed, states, h);
+      states = layers_[l](packed, states,
+                          told ? (*static_)(checked.static_features).index_select(0, packed.samples) : zeros);
     }
     const OutputRows outputs = output_rows(config, checked, rows);
     ModelOutput result = read_states(config, options, head_, checked, states.index_select(0, outputs.rows));
@@ -69,7 +48,7 @@ class Recurrent : public ComparedSystem {
   }
 
  private:
-  std::vector<Cell> cells_;
+  std::vector<RowLayer> layers_;
   std::optional<StaticNet> static_;
   nn::Linear head_;
 };

@@ -25,10 +25,9 @@ std::shared_ptr<const ComparedSystem> make_system(const ModelConfig& config, con
     case System::GruD:
       return make_observed_gru(config, options);
     case System::Gru:
+    case System::Lem:
     case System::Lstm:
       return make_recurrent(config, options);
-    case System::Lem:
-      return make_lem(config, options);
     case System::LatentOde:
       return make_latent_ode(config, options);
     case System::LinearTransformer:

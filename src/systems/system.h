@@ -35,7 +35,6 @@ std::shared_ptr<const ComparedSystem> make_gru_ode(const ModelConfig& config, co
 std::shared_ptr<const ComparedSystem> make_observed_gru(const ModelConfig& config,
                                                         const ModelOptions& options);
 std::shared_ptr<const ComparedSystem> make_recurrent(const ModelConfig& config, const ModelOptions& options);
-std::shared_ptr<const ComparedSystem> make_lem(const ModelConfig& config, const ModelOptions& options);
 std::shared_ptr<const ComparedSystem> make_discrete_fwp(const ModelConfig& config,
                                                         const ModelOptions& options);
 std::shared_ptr<const ComparedSystem> make_ode_rfwp(const ModelConfig& config, const ModelOptions& options);
