@@ -31,7 +31,7 @@ std::vector<std::string> chosen_models(const std::string& list) {
     const std::vector<std::string>& known = model_names();
     FW_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "there is no model '", name,
              "'; the nearest is '", nearest(name, known), "'");
-    found.push_back(name);
+    if (std::find(found.begin(), found.end(), name) == found.end()) found.push_back(name);
   }
   FW_CHECK(!found.empty(), "--models wants names with commas between them, or all");
   return found;
@@ -72,7 +72,7 @@ std::string cell(const Json& metrics, const char* name) {
   return text;
 }
 
-std::string table_of(const Json& rows) {
+std::string table_of(const Json& rows, const Json& failed) {
   std::vector<const char*> metrics;
   for (const char* name : {"accuracy", "auroc", "average_precision", "log_loss", "mse"}) {
     if (!rows.empty() && rows[0]["metrics"].contains(name)) metrics.push_back(name);
@@ -90,7 +90,44 @@ std::string table_of(const Json& rows) {
     std::snprintf(seconds, sizeof seconds, "%.2f", row["seconds_per_epoch"].get<double>());
     text += message(" ", seconds, " | ", row["best_epoch"].get<int64_t>(), " |\n");
   }
+  for (const auto& [model, what] : failed.items())
+    text += message("| ", model, " | ", what.get<std::string>(), " |\n");
   return text;
+}
+
+// the first setting that a run in the folder has otherwise, as "key: theirs, not ours"; "" if none
+std::string difference(const Json& there, const Json& wanted, const std::string& where = "") {
+  for (const auto& [key, value] : wanted.items()) {
+    const Json other = there.contains(key) ? there[key] : Json();
+    if (value.is_object() && other.is_object()) {
+      const std::string inner = difference(other, value, where + key + ".");
+      if (!inner.empty()) return inner;
+    } else if (value != other) {
+      return message(where, key, " is ", other.dump(), " there and ", value.dump(), " here");
+    }
+  }
+  return "";
+}
+
+// a run that was made otherwise is not to stand in the table
+void check_same(const std::string& folder, const RunConfig& wanted) {
+  const Json there = Json::parse(to_json(read_run_config(folder)));
+  const std::string found = difference(there, Json::parse(to_json(wanted)));
+  FW_CHECK(found.empty(), folder, " has a run with other settings (", found,
+           "); choose another folder, or remove that one");
+}
+
+// trains one, or goes on with it; "" or what went wrong
+std::string train_model(const TrainCommand& train, const std::string& folder, const RunConfig& config,
+                        const DataSet& data, const std::string& again, Session& session) {
+  try {
+    const RunEnd end = train_one(train, folder, config, data, "", again, session);
+    return end == RunEnd::NotFinite ? "not finite" : "";
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "fastweights: %s: %s\n", folder.c_str(), error.what());
+    session.exit_status = 1;
+    return "trouble";
+  }
 }
 
 void run(const CompareCommand& command, Session& session) {
@@ -100,30 +137,34 @@ void run(const CompareCommand& command, Session& session) {
   const std::vector<std::string> models = chosen_models(command.models);
   const DataConfig source = data_config(train.data, data_settings(train));
   const DataSet data = read(train.data, source);
-  // all that can be wrong with settings is found before anything is trained
+  // settings that cannot be, or are not those of runs that are there, are found before anything is trained
   std::vector<RunConfig> configs;
   for (const std::string& model : models) {
     TrainCommand own = train;
     own.model = model;
     configs.push_back(new_config(model, settings_json(own), source, data));
+    const std::string folder = train.out + "/" + model;
+    if (!fs::exists(folder + "/config.json")) continue;
+    check_same(folder, configs.back());
+    split_of(folder, data);
   }
-  Json rows = Json::array();
+  Json rows = Json::array(), failed = Json::object();
   for (size_t i = 0; i < models.size(); ++i) {
     const std::string folder = train.out + "/" + models[i];
     if (!fs::exists(folder + "/result.json")) {
       if (train.talks()) std::printf("\n%s (%zu of %zu)\n", models[i].c_str(), i + 1, models.size());
-      const bool known = fs::exists(folder + "/config.json");
-      const RunConfig config = known ? read_run_config(folder) : configs[i];
-      if (train_one(train, folder, config, data, "", folder, session) == RunEnd::Stopped) return;
+      const std::string trouble = train_model(train, folder, configs[i], data, folder, session);
+      if (trouble.empty() && !fs::exists(folder + "/result.json")) return;  // interrupted
+      if (!trouble.empty()) failed[models[i]] = trouble;
     }
-    if (!fs::exists(folder + "/result.json")) continue;  // it broke off and said so
-    rows.push_back(row_of(models[i], folder));
+    if (!failed.contains(models[i])) rows.push_back(row_of(models[i], folder));
     replace_file(train.out + "/comparison.json", rows.dump(2) + "\n");
-    replace_file(train.out + "/comparison.md", table_of(rows));
+    replace_file(train.out + "/comparison.md", table_of(rows, failed));
   }
   if (train.json) std::printf("%s\n", rows.dump().c_str());
   if (train.talks())
-    std::printf("\n%s\nthe table is in %s/comparison.md\n", table_of(rows).c_str(), train.out.c_str());
+    std::printf("\n%s\nthe table is in %s/comparison.md\n", table_of(rows, failed).c_str(),
+                train.out.c_str());
 }
 
 }  // namespace

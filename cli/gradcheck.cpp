@@ -74,6 +74,11 @@ ModelConfig chosen_config(const GradcheckCommand& command) {
   return config;
 }
 
+// whether there is a feed-forward block with relus
+bool reads_feed_forward(const ModelConfig& config) {
+  return config.system == System::FastWeights || config.feed_forward_size > 0;
+}
+
 // returns whether the exact modes are exact
 bool check_parameters(const GradcheckCommand& command) {
   const ModelConfig config = chosen_config(command);
@@ -119,10 +124,15 @@ bool check_parameters(const GradcheckCommand& command) {
     }
   });
   const bool adaptive = config.solver.steps == StepRule::Adaptive;
+  const bool relus = config.system == System::NeuralCde || reads_feed_forward(config);
   const double tolerance = command.tolerance > 0 ? command.tolerance : adaptive ? 1e-5 : 1e-6;
   const bool good = worst <= tolerance;
   std::printf("\n%s: largest error of the exact and checkpointed gradients %.1e, allowed %.0e\n",
               good ? "ok" : "FAILED", worst, tolerance);
+  if (!good && relus)
+    std::printf(
+        "a relu that switches between the two points of a difference looks like this, too: try another "
+        "--seed\n");
   if (adaptive)
     std::printf("adaptive steps change with the parameters, so differences are no better than about 1e-6\n");
   if (model.has_solver())

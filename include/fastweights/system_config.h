@@ -7,7 +7,7 @@
 namespace fastweights {
 
 /// Fast weight programmers in continuous time, and the systems they are compared with or descend from
-/// (docs/models.md has their equations and sources). Discrete ones go from row to row of a series.
+/// (docs/systems.md has their equations and sources). Discrete ones go from row to row of a series.
 enum class System {
   FastWeights,
   NeuralCde,     ///< z' = F(z) x'(t); on log-signatures a neural RDE
@@ -54,6 +54,8 @@ enum class UpdateOrder { OdeFirst, DataFirst };
 struct RowConfig {
   RowInput input = RowInput::Masked;
   bool values_only = false;  ///< published inputs: counts are not read
+  /// Channels in front that are always known, such as time: they do not make a row an observation.
+  int64_t known_channels = 0;
   UpdateOrder order = UpdateOrder::OdeFirst;
 };
 

@@ -52,6 +52,7 @@ template <typename Visit>
 void visit_fields(RowConfig& c, Visit& visit) {
   visit("input", c.input);
   visit("values_only", c.values_only);
+  visit("known_channels", c.known_channels);
   visit("order", c.order);
 }
 

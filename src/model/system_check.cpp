@@ -26,25 +26,26 @@ Keys keys_of(System system) {
     case System::DirectGruOde:
       return {"control", "solver", "backend"};
     case System::OdeRnn:
-      return {"control", "solver", "field", "rows.input", "rows.values_only"};
+      return {"control", "solver", "field", "rows.input", "rows.values_only", "rows.known_channels"};
     case System::GruDt:
     case System::GruD:
-      return {"control", "rows.input", "rows.values_only"};
+      return {"control", "rows.input", "rows.values_only", "rows.known_channels"};
     case System::Gru:
     case System::Lstm:
     case System::Lem:
       return {"control", "layers"};
     case System::LatentOde:
-      return {"control", "solver", "field", "latent"};
+      return {"control", "solver", "field", "latent", "rows.known_channels"};
     case System::LinearTransformer:
     case System::DeltaNet:
       return {"control", "heads", "layers", "feed_forward_size", "backend"};
     case System::RecurrentFwp:
       return {"control", "heads", "layers", "feed_forward_size"};
     case System::OdeRfwp:
-      return with(rule, {"control", "solver", "field", "rows.order"});
+      return with(rule, {"control", "solver", "field", "rows.order", "rows.known_channels"});
     case System::LatentOdeRfwp:
-      return with(rule, {"control", "solver", "field", "rows.order", "latent.divergence"});
+      return with(rule,
+                  {"control", "solver", "field", "rows.order", "rows.known_channels", "latent.divergence"});
   }
   return {};
 }
@@ -86,10 +87,14 @@ bool is_continuous(System system) {
 void check_field(const FieldConfig& field) {
   check_at_least("field.hidden_size", field.hidden_size, 1);
   check_at_least("field.layers", field.layers, 0);
+  FW_CHECK(field.layers <= 1000, "[config] field.layers must be at most 1000, got ", field.layers);
 }
 
 void check_published_rows(const ModelConfig& c) {
   const bool published = c.rows.input != RowInput::Masked;
+  check_at_least("rows.known_channels", c.rows.known_channels, 0);
+  FW_CHECK(c.rows.known_channels < c.channels, "[config] rows.known_channels must be below channels ",
+           c.channels, ", got ", c.rows.known_channels);
   FW_CHECK(published || !c.rows.values_only, "[config] rows.values_only needs rows.input published");
   FW_CHECK(!published || c.channels % 2 == 1,
            "[config] rows.input published takes time, counts and values: an odd number of channels, got ",
@@ -109,6 +114,7 @@ void check_continuous(const ModelConfig& c) {
 }
 
 void check_rows(const ModelConfig& c) {
+  FW_CHECK(c.backend != Backend::Cuda, "[config] backend cuda needs system fast_weights");
   const ControlKind kind = c.control.kind;
   FW_CHECK(kind != ControlKind::LogSignature && kind != ControlKind::Rectilinear, "[config] system ",
            name_of(c.system), " goes from row to row, and control.kind ", name_of(kind),
@@ -126,6 +132,10 @@ void check_parameter_count(const ModelConfig& c) {
   double count = 4 * d * (inputs + signal + layers * d + static_cast<double>(c.outputs)) +
                  static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + d);
   if (reads_key(c.system, "heads")) count += 2 * layers * d * ff;
+  if (reads_key(c.system, "latent.size")) {
+    const auto latent = static_cast<double>(c.latent.size);
+    count += latent * (2 * d + 2 * wide + signal + 2 * static_cast<double>(c.outputs));
+  }
   if (reads_key(c.system, "field")) {
     const bool matrix = c.system == System::NeuralCde && c.field.form == FieldForm::Full;
     const double out = matrix ? d * signal : d + signal;

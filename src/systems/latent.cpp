@@ -5,13 +5,13 @@
 namespace fastweights {
 
 Tensor Distribution::divergence() const {
-  return (0.5 * (mean.square() + deviation.square() - 1) - deviation.log()).mean();
+  return (0.5 * (mean.square() + log_variance.exp() - 1 - log_variance)).mean();
 }
 
 Distribution LatentNet::operator()(const Tensor& encoded) const {
   const Tensor numbers = linear(out, at::tanh(linear(hidden, encoded)));
   const int64_t d = numbers.size(1) / 2;
-  return {numbers.narrow(1, 0, d), at::exp(0.5 * numbers.narrow(1, d, d))};
+  return {numbers.narrow(1, 0, d), numbers.narrow(1, d, d)};
 }
 
 LatentNet make_latent_net(const std::string& name, int64_t inputs, int64_t size, nn::ParameterMaker& make) {

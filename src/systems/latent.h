@@ -8,10 +8,11 @@
 namespace fastweights {
 
 struct Distribution {
-  Tensor mean, deviation;  // [B, d]
+  Tensor mean, log_variance;  // [B, d]
 
   /// mean + noise deviation, noise [B, d].
-  Tensor at(const Tensor& noise) const { return mean + noise * deviation; }
+  Tensor at(const Tensor& noise) const { return mean + noise * deviation(); }
+  Tensor deviation() const { return at::exp(0.5 * log_variance); }
   /// The divergence (Kullback and Leibler's) from the prior, a number: the mean over samples and dimensions.
   Tensor divergence() const;
 };

@@ -41,7 +41,7 @@ CellInput published_input(const ModelConfig& config, const RowData& rows) {
   const int64_t half = (config.channels - 1) / 2;
   const Tensor indicators = count_differences(rows.values.narrow(1, 1, half), packed, config.rows.input);
   const Tensor observed = std::get<0>(indicators.max(1, /*keepdim=*/true)) > 0.5;
-  // channel 0 is time: the first one counts from the beginning, others from the row before
+  // channel 0 is time, read as the gap since the row before
   const Tensor gap = rows.gap;
   const Tensor values = rows.values.narrow(1, 1 + half, half);
   const Tensor all = config.rows.values_only ? values : at::cat({gap, indicators, values}, 1);
@@ -80,11 +80,7 @@ class ObservedGru : public ComparedSystem {
     const RowData rows = make_rows(config, checked.series);
     const OutputRows outputs = output_rows(config, checked, rows);
     const Tensor states = go_through(config, rows, checked.static_features);
-    // a decay has a bias: where no time has passed there is none
-    const Tensor there = states.index_select(0, outputs.rows);
-    const Tensor read = outputs.behind.any().item<bool>()
-                            ? at::where(outputs.behind > 0, passed(config, there, outputs.behind), there)
-                            : there;
+    const Tensor read = passed(config, states.index_select(0, outputs.rows), outputs.behind);
     ModelOutput result = read_states(config, options, head_, checked, read);
     result.steps = rows.packed.steps();
     return result;
@@ -94,7 +90,8 @@ class ObservedGru : public ComparedSystem {
   // the state when the time dt [R, 1] has passed without an observation
   Tensor passed(const ModelConfig& config, const Tensor& h, const Tensor& dt) const {
     if (system_ == System::GruDt) return h;
-    if (system_ == System::GruD) return h * at::exp(-at::relu(linear(decay_, dt)));
+    // the decay has a bias: where no time has passed there is none
+    if (system_ == System::GruD) return at::where(dt > 0, h * at::exp(-at::relu(linear(decay_, dt))), h);
     return evolve(config.solver, field_, h, dt);
   }
 

@@ -13,7 +13,7 @@ RowData make_rows(const ModelConfig& config, const RaggedSeries& series) {
   const auto ordered = [&](const Tensor& rows) { return rows.index_select(0, result.packed.rows); };
   result.values = ordered(signal.sample({clock, series.offsets}).value);
   const Tensor seen = at::isnan(series.values.detach()).logical_not();
-  const Tensor any = seen.any(1);
+  const Tensor any = seen.slice(1, config.rows.known_channels).any(1);
   result.mask = ordered(seen.to(type));
   result.observed = ordered(any);
 

@@ -12,7 +12,7 @@ struct RowData {
   Packed packed;
   Tensor values;    // [R, C]: missing ones filled as the control says
   Tensor mask;      // [R, C]: 1 where a value was observed
-  Tensor observed;  // [R] bool: whether any was
+  Tensor observed;  // [R] bool: whether any was, of channels that are not always known
   Tensor gap;       // [R, 1]: time since the sample's row before; 0 at its first
   Tensor since;     // [R, 1]: time since the sample's last row before this one in which anything was observed
 

@@ -114,6 +114,18 @@ void set_system(ModelConfig& config, const std::string& name, const DataShape& s
     config.field.end = FieldEnd::TanhHidden;
   }
   switch (config.system) {
+    case System::OdeRnn:
+    case System::GruDt:
+    case System::GruD:
+    case System::LatentOde:
+    case System::OdeRfwp:
+    case System::LatentOdeRfwp:
+      config.rows.known_channels = shape.known_channels;
+      break;
+    default:
+      break;
+  }
+  switch (config.system) {
     case System::LinearTransformer:
     case System::DeltaNet:
     case System::RecurrentFwp:

@@ -30,6 +30,7 @@ DataShape shape_of(const DataSet& data, const Preparation& preparation, TaskKind
   return {.channels = preparation.model_channels(),
           .static_features = preparation.model_statics(),
           .outputs = output_count(kind, preparation),
+          .known_channels = preparation.model_channels() - static_cast<int64_t>(preparation.channels.size()),
           .median_gap = preparation.median_gap,
           .length = typical_length(data),
           .dropout = default_dropout(data),

@@ -117,7 +117,7 @@ struct Problem {
       h0 = first.at(file.tensor("in.noise"));
       losses["kl"] = first.divergence();
       file.compare("out.z0_mean", first.mean, kTolerance);
-      file.compare("out.z0_std", first.deviation, kTolerance);
+      file.compare("out.z0_std", first.deviation(), kTolerance);
     }
     const Run said = run(model, solver, seen, h0, Fed::Observed);
     losses["mse"] = at::mse_loss(inside(said.next_states), inside(seen.states.slice(1, 1)));

@@ -33,8 +33,8 @@ auto members(const FieldConfig& c) {
 }
 
 auto members(const RowConfig& c) {
-  const auto& [input, values_only, order] = c;
-  return std::tuple(input, values_only, order);
+  const auto& [input, values_only, known, order] = c;
+  return std::tuple(input, values_only, known, order);
 }
 
 auto members(const LatentConfig& c) {
@@ -116,6 +116,7 @@ class RandomConfigs {
                       .tied = coin()},
             .rows = {.input = one_of(RowInput::PublishedInPlace),
                      .values_only = coin(),
+                     .known_channels = whole(),
                      .order = one_of(UpdateOrder::DataFirst)},
             .latent = {.size = whole(), .divergence = number(), .reconstruction = number()},
             .initial = one_of(InitialWeights::FirstObservation),

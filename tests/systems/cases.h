@@ -29,6 +29,7 @@ inline ModelConfig small_system(const std::string& name, int64_t static_features
   };
   set("field.hidden_size", "8");
   set("latent.size", "4");
+  set("rows.known_channels", "1");
   if (config.control.kind == ControlKind::LogSignature) config.control.window_increments = 2;
   return config;
 }
@@ -48,8 +49,8 @@ inline std::vector<std::pair<Tensor, Tensor>> some_samples() {
     values.select(1, 0).copy_(0.5 * (times - times[0]));
     samples.emplace_back(times, values);
   }
-  samples[0].second[3].fill_(NAN);
-  samples[2].second[5].fill_(NAN);
+  samples[0].second[3].slice(0, 1).fill_(NAN);
+  samples[2].second[5].slice(0, 1).fill_(NAN);
   return samples;
 }
 

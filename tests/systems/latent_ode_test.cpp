@@ -154,23 +154,23 @@ TEST(LatentOde, DivergenceIsTheIntegral) {
     const double log_p = -0.5 * (x - m) * (x - m) / (s * s) - std::log(s), log_q = -0.5 * x * x;
     integral += std::exp(log_p) / std::sqrt(2 * M_PI) * (log_p - log_q) * step;
   }
-  const Distribution one = {at::full({2, 3}, m, at::kDouble), at::full({2, 3}, s, at::kDouble)};
+  const Distribution one = {at::full({2, 3}, m, at::kDouble), at::full({2, 3}, 2 * std::log(s), at::kDouble)};
   EXPECT_NEAR(one.divergence().item<double>(), integral, 1e-10);
-  const Distribution prior = {at::zeros({2, 3}, at::kDouble), at::ones({2, 3}, at::kDouble)};
+  const Distribution prior = {at::zeros({2, 3}, at::kDouble), at::zeros({2, 3}, at::kDouble)};
   EXPECT_EQ(prior.divergence().item<double>(), 0);
 }
 
 TEST(LatentOde, DrawsAreNormalAndDependOnSeedAndPlace) {
   const int64_t samples = 500, size = 40;
   const Distribution prior = {at::zeros({samples, size}, at::kDouble),
-                              at::ones({samples, size}, at::kDouble)};
+                              at::zeros({samples, size}, at::kDouble)};
   const Tensor noise = draw(prior, {.mode = Mode::Train, .seed = 3});
   // five deviations of the mean and of the mean square of 20,000 numbers
   EXPECT_LT(std::abs(noise.mean().item<double>()), 5 / std::sqrt(2e4));
   EXPECT_LT(std::abs(noise.square().mean().item<double>() - 1), 5 * std::sqrt(2 / 2e4));
   EXPECT_TRUE(noise.equal(draw(prior, {.mode = Mode::Train, .seed = 3})));
   EXPECT_FALSE(noise.equal(draw(prior, {.mode = Mode::Train, .seed = 4})));
-  const Distribution fewer = {prior.mean.slice(0, 0, 7), prior.deviation.slice(0, 0, 7)};
+  const Distribution fewer = {prior.mean.slice(0, 0, 7), prior.log_variance.slice(0, 0, 7)};
   EXPECT_TRUE(draw(fewer, {.mode = Mode::Train, .seed = 3}).equal(noise.slice(0, 0, 7)));
   EXPECT_TRUE(draw(prior, {}).equal(prior.mean));
 }

@@ -55,7 +55,8 @@ Rows rows_of(const Tensor& times, const Tensor& values) {
     }
     rows.values.push_back(at::stack(filled, 0));
     rows.mask.push_back(seen.to(at::kDouble));
-    rows.observed.push_back(seen.any().item<bool>());
+    // the first channel is time
+    rows.observed.push_back(seen.slice(0, 1).any().item<bool>());
     if (rows.observed.back()) last = t;
   }
   return rows;
@@ -176,6 +177,31 @@ TEST(PublishedEquations, OdeRnn) {
       return h + dt * (k1 + 3 * k2 + 3 * k3 + k4) / 8;
     });
   });
+}
+
+// an output between two rows: the state of the earlier one, when time has passed
+TEST(PublishedEquations, GruDBetweenRows) {
+  const SequenceModel model = small_model_of(small_system("gru-d"));
+  const auto [times, values] = some_samples()[2];
+  ModelInput input = input_of_samples({{times, values}});
+  const double before = times[6].item<double>(), wanted = before + 0.4 * (times[7].item<double>() - before);
+  input.output_times = {at::tensor({before, wanted}, at::kDouble),
+                        at::tensor({int64_t{0}, int64_t{2}}, at::kLong)};
+  const Tensor got = model.forward(input).outputs;
+  const Parameters p = parameters_of(model);
+  const auto decayed = [&](const Tensor& h, double gap) {
+    return h * at::exp(-at::relu(affine(p, "decay", number(gap))));
+  };
+  const Rows rows = rows_of(times, values);
+  Tensor h = at::zeros({6}, at::kDouble);
+  for (size_t n = 0; n < 7; ++n) {
+    if (n > 0) h = decayed(h, rows.gap[n]);
+    if (rows.observed[n])
+      h = gru(p, "cell", at::cat({number(rows.since[n]), rows.values[n], rows.mask[n]}, 0), h);
+  }
+  EXPECT_LT(relative_error(got[0], affine(p, "head", h)), 1e-12);
+  EXPECT_LT(relative_error(got[1], affine(p, "head", decayed(h, wanted - before))), 1e-12);
+  EXPECT_GT(relative_error(got[1], got[0]), 1e-3);
 }
 
 // F(z) = a(z) b(z)^T with straight lines between observations and Euler's steps, which are easy to write down
