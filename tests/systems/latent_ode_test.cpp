@@ -68,7 +68,7 @@ Compared plain_forward(const SequenceModel& model, const ModelInput& input, cons
     mean.push_back(said[0]);
     variance.push_back(said[1].exp());
   }
-  const Tensor m = at::stack(mean), s = at::stack(variance), z0 = draw({m, s.sqrt()}, options);
+  const Tensor m = at::stack(mean), s = at::stack(variance), z0 = draw({m, s.log()}, options);
   Tensor error = at::zeros({}, at::kDouble);
   double observed = 0;
   for (int64_t b = 0; b < input.series.samples(); ++b) {

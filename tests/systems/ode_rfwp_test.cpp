@@ -95,7 +95,7 @@ Compared plain_forward(const SequenceModel& model, const ModelInput& input, cons
   Tensor h0 = at::stack(first), further = at::zeros({}, at::kDouble);
   if (!mean.empty()) {
     const Tensor m = at::stack(mean), s = at::stack(variance);
-    h0 = h0 + draw({m, s.sqrt()}, options);
+    h0 = h0 + draw({m, s.log()}, options);
     if (options.mode == Mode::Train)
       further =
           c.latent.divergence * (m.square() + s - s.log() - 1).sum() / 2 / static_cast<double>(m.numel());
