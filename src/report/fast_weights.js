@@ -183,10 +183,11 @@ function matrices(view, onCell) {
   })) : null;
   const onLayer = [];
   const scaling = el('label', { class: 'note' }, 'Scale ', choice(['of all times', 'of this moment'], (i) => { fixed = i === 0; paint(); }));
-  const content = card('W(t)', el('span', { class: 'no-print' }, choose, ' ', scaling), box,
+  const state = view.of === 'state';
+  const content = card(state ? 'State' : 'W(t)', el('span', { class: 'no-print' }, choose, ' ', scaling), box,
     el('div', { class: 'scale' }, low, legend, high),
-    el('p', { class: 'note' }, 'Each picture is the fast weight matrix of a head: ', shape,
-      '. Blue is negative, orange positive; \u2016W\u2016 is the Frobenius norm.'),
+    el('p', { class: 'note' }, state ? 'The numbers of the state: ' : 'Each picture is the fast weight matrix of a head: ', shape,
+      '. Blue is negative, orange positive; \u2016W\u2016 is the', state ? ' state\u2019s norm.' : ' Frobenius norm.'),
     tableBelow(matrixTable));
   build();
   return { box: content, onLayer, paint, setFrame: (i) => { frame = i; paint(); } };
@@ -292,7 +293,7 @@ function normsOverTime(view, span, onPick) {
     chart.setCursor(cursor);
   }
   setLayer(0);
-  return { box: card('Norms of W', null, place), setLayer, setCursor: (t) => { cursor = t; chart.setCursor(t); } };
+  return { box: card(view.of === 'state' ? 'Norm of the state' : 'Norms of W', null, place), setLayer, setCursor: (t) => { cursor = t; chart.setCursor(t); } };
 }
 
 function fastWeights(view) {
