@@ -8,6 +8,7 @@
 
 #include "fastweights/error.h"
 #include "report/chart_axis.h"
+#include "report/escape.h"
 
 namespace fastweights {
 namespace {
@@ -28,30 +29,6 @@ std::string number(double value) {
   result.erase(result.find_last_not_of('0') + 1);
   if (result.back() == '.') result.pop_back();
   return result == "-0" ? "0" : result;
-}
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        // XML has no place for other control characters
-        safe += static_cast<unsigned char>(c) < 32 ? ' ' : c;
-    }
-  }
-  return safe;
 }
 
 double width_of(const std::string& text) {

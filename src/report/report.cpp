@@ -3,31 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "report/escape.h"
 #include "report/page_text.h"
 #include "report/report_check.h"
 
 namespace fastweights {
 namespace {
-
-std::string as_html(const std::string& text) {
-  std::string safe;
-  for (char c : text) {
-    switch (c) {
-      case '&':
-        safe += "&amp;";
-        break;
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
 
 // JSON that cannot end the element it stands in, nor open a comment; these characters occur in strings only
 std::string inside_script(const std::string& json) {
@@ -60,7 +41,7 @@ std::string filled(std::string_view page, const ReportJson& report) {
     if (to == std::string_view::npos) return text;
     const std::string_view mark = page.substr(from + 2, to - from - 2);
     if (mark == "title") {
-      text += as_html(report.at("title").get<std::string>());
+      text += escaped(report.at("title").get<std::string>());
     } else if (mark == "style") {
       text += page_text("page.css");
     } else if (mark == "script") {

@@ -154,14 +154,10 @@ ModelConfig neural_rde(int64_t depth) {
   c.outputs = 5;
   c.hidden_size = 32;
   c.field = {.hidden_size = 64, .layers = 3, .end = FieldEnd::TanhHidden, .tied = true};
-  c.control.kind = ControlKind::LogSignature;
-  c.control.depth = depth;
-  c.control.window_tail = WindowTail::Drop;
-  c.control.last_window = LastWindow::Twice;
-  c.solver.steps = StepRule::SharedGrid;
-  c.solver.step_size = 1;
-  c.solver.edges = StageEdges::Shortened;
-  c.solver.gradient = Gradient::Adjoint;
+  // windows and steps are those of the fast weights there
+  const ModelConfig worms = eigenworms("ode_delta", depth);
+  c.control = worms.control;
+  c.solver = worms.solver;
   return c;
 }
 

@@ -108,8 +108,13 @@ TEST_P(Systems, OutputsAtAllTimes) {
   EXPECT_TRUE(at::isfinite(all.outputs).all().item<bool>());
   // windows of log-signatures are stepped through otherwise where outputs lie inside of them
   const bool windows = model.config().control.kind == ControlKind::LogSignature;
+  // from row to row further outputs change nothing; elsewhere they are further steps, whose error is smaller
+  const bool rows =
+      model.config().control.kind == ControlKind::Hold && model.config().system != System::LatentOde;
   for (int64_t b = 0; b < 3 && !windows; ++b)
-    EXPECT_LT(relative_error(all.outputs[offsets[static_cast<size_t>(b) + 1] - 1], last[b]), 0.05) << b;
+    EXPECT_LT(relative_error(all.outputs[offsets[static_cast<size_t>(b) + 1] - 1], last[b]),
+              rows ? 1e-12 : 0.05)
+        << b;
 }
 
 TEST_P(Systems, AFileKeepsThem) {
