@@ -86,7 +86,7 @@ Json measure(const Json& point) {
 }
 
 Tensor gradient_of(const GradientWay& way, int64_t steps) {
-  const FastWeightProgrammer model(config_of(way));
+  const Model model(config_of(way));
   const Tensor outputs = model.forward({.series = batch_of(steps).series}).outputs;
   std::vector<Tensor> parts = gradients(random_loss(1)(outputs), model.parameter_tensors());
   for (Tensor& part : parts) part = part.flatten();

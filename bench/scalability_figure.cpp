@@ -66,7 +66,7 @@ class Step {
   }
 
  private:
-  SequenceModel model_;
+  Model model_;
   Adam adam_;
   ModelInput input_;
   Tensor labels_;
@@ -84,7 +84,7 @@ Json measure(const Json& point) {
 // the hidden size at which a model has about so many parameters
 int64_t size_for(const std::string& model, int64_t parameters, int64_t channels) {
   int64_t size = 8;
-  while (SequenceModel(config_of(model, size + 8, channels)).parameter_count() <= parameters) size += 8;
+  while (Model(config_of(model, size + 8, channels)).parameter_count() <= parameters) size += 8;
   return size;
 }
 

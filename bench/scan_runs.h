@@ -6,6 +6,7 @@
 
 #include "fastweights/optimise.h"
 #include "model/parts.h"
+#include "model/programmer.h"
 #include "scan_shapes.h"
 
 /// One training step or one inference of a model, by the engine or by the definition.

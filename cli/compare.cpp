@@ -56,7 +56,7 @@ Json row_of(const std::string& model, const std::string& folder) {
                      : result.contains("validation") ? "validation"
                                                      : "train";
   return {{"model", model},
-          {"parameters", SequenceModel(read_run_config(folder).model).parameter_count()},
+          {"parameters", Model(read_run_config(folder).model).parameter_count()},
           {"seconds_per_epoch", median_seconds(folder)},
           {"best_epoch", result.at("best_epoch")},
           {"part", part},

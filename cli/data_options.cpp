@@ -55,11 +55,11 @@ ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
 
 }  // namespace
 
-void move_to_device(SequenceModel& model, const std::string& name) {
+void move_to_device(Model& model, const std::string& name) {
   const at::Device device = find_device(name);
   if (device.is_cpu()) return;
   try {
-    const SequenceModel moved = model.to(device);
+    const Model moved = model.to(device);
     moved.check_device();
     model = moved;
   } catch (const std::invalid_argument&) {

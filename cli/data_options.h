@@ -36,7 +36,7 @@ DataSet read(const DataOptions& options, const DataConfig& config);
 bool check_finite(const Predictions& predictions, const PreparedData& data, Session& session);
 
 /// Moves a model to the device of that name; auto leaves it on the CPU where a GPU cannot be used for it.
-void move_to_device(SequenceModel& model, const std::string& name);
+void move_to_device(Model& model, const std::string& name);
 
 /// $FASTWEIGHTS_DATA, or ./data.
 std::string default_data_dir();

@@ -71,7 +71,7 @@ Folds begin(const TrainCommand& command, const DataConfig& source, const DataSet
   if (!command.from.empty()) folds.from = fs::absolute(command.from).string();
   for (int64_t fold = 0; fold < folds.count; ++fold) {
     const RunConfig config = config_of(folds, fold, data);
-    SequenceModel model(config.model);
+    Model model(config.model);
     if (!folds.from.empty()) begin_with(model, folds.from);
   }
   fs::create_directories(command.out);

@@ -82,7 +82,7 @@ bool reads_feed_forward(const ModelConfig& config) {
 // returns whether the exact modes are exact
 bool check_parameters(const GradcheckCommand& command) {
   const ModelConfig config = chosen_config(command);
-  const SequenceModel model(config, {.seed = command.seed, .type = at::kDouble});
+  const Model model(config, {.seed = command.seed, .type = at::kDouble});
   SyntheticSeries options = command.series;
   options.channels = config.channels;
   options.seed = command.seed;
@@ -157,7 +157,7 @@ void check_long_series(const GradcheckCommand& command) {
   std::printf("%8s %16s %9s %16s %9s\n", "windows", "adjoint against", "cosine", "exact against", "seconds");
   std::printf("%8s %16s %9s %16s %9s\n", "", "exact", "", "differences", "");
   for (int64_t windows : command.windows) {
-    const FastWeightProgrammer model(config, {.seed = command.seed, .type = at::kDouble});
+    const Model model(config, {.seed = command.seed, .type = at::kDouble});
     const ModelInput input = {.series =
                                   synthetic_series({.samples = 2,
                                                     .length = windows * config.control.window_increments + 1,

@@ -20,7 +20,7 @@ void print_models(const ModelsCommand& command) {
   for (const KnownModel& model : known_models()) {
     const ModelConfig config =
         named_model(model.name, command.channels, command.static_features, command.outputs);
-    const int64_t count = SequenceModel(config).parameter_count();
+    const int64_t count = Model(config).parameter_count();
     if (command.json) {
       const nlohmann::ordered_json line = {{"model", model.name},
                                            {"parameters", count},

@@ -172,7 +172,7 @@ at::Device device_for(const TrainCommand& command, const RunConfig& config, Prog
   use_tf32(command.tf32 ? Tf32::Yes : Tf32::No);
   if (device.is_cpu()) return device;
   try {
-    const SequenceModel model(config.model, {.device = device});
+    const Model model(config.model, {.device = device});
     model.check_device();
     progress.note(message("on ", environment().backends.back().detail));
     return device;

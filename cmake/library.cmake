@@ -84,7 +84,7 @@ add_library(fastweights
   src/model/engine.cpp
   src/model/field.cpp
   src/model/memory.cpp
-  src/model/model.cpp
+  src/model/programmer.cpp
   src/model/parts.cpp
   src/model/resident.cpp
   src/model/schedule.cpp
@@ -143,7 +143,7 @@ add_library(fastweights
   src/systems/row_layer.cpp
   src/systems/row_memory.cpp
   src/systems/rows.cpp
-  src/systems/sequence_model.cpp
+  src/systems/model.cpp
   src/systems/system.cpp
   src/tensor/autograd.cpp
   src/tensor/large.cpp
@@ -176,11 +176,13 @@ add_library(fastweights
   src/train/trainer.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
 # random numbers are the same on machines that would fuse multiply-adds by themselves
-set_source_files_properties(src/base/random.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
+set_source_files_properties(src/base/random.cpp PROPERTIES
+  COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
 # nor complex products, which g++ 12 fuses in vectors whatever it is told
 set_source_files_properties(src/data/generators.cpp PROPERTIES
-  COMPILE_OPTIONS "-ffp-contract=off;-fno-tree-slp-vectorize")
+  COMPILE_OPTIONS "-ffp-contract=off;-fno-tree-slp-vectorize" SKIP_PRECOMPILE_HEADERS ON)
 add_library(fastweights::fastweights ALIAS fastweights)
+fastweights_use_precompiled(fastweights)
 target_include_directories(fastweights
   PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
   PRIVATE src)

@@ -28,7 +28,7 @@ Spirals synthetic_spirals(int64_t samples) {
 }
 
 /// Share of series whose largest output is the right one.
-double accuracy(const FastWeightProgrammer& model, const Spirals& data) {
+double accuracy(const Model& model, const Spirals& data) {
   const Tensor outputs = model.forward({.series = data.series}).outputs;  // [B, O]
   return (outputs.argmax(1) == data.labels).to(at::kDouble).mean().item<double>();
 }
@@ -39,7 +39,7 @@ int main() {
   const Spirals held_out = synthetic_spirals(200);
 
   // keys from x', values from x: W(t) collects how the position and its change belong together
-  FastWeightProgrammer model(
+  Model model(
       {.channels = 2, .outputs = 2, .rule = "delta_pre", .drive = Drive::DerivativeKeys, .hidden_size = 16});
   Adam adam(model.parameter_tensors(), {.learning_rate = 1e-2});
   std::printf("%lld parameters\n", static_cast<long long>(model.parameter_count()));

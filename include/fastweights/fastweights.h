@@ -27,7 +27,6 @@
 #include "fastweights/safetensors.h"
 #include "fastweights/scan.h"
 #include "fastweights/selftest.h"
-#include "fastweights/sequence_model.h"
 #include "fastweights/solve.h"
 #include "fastweights/split.h"
 #include "fastweights/system_config.h"

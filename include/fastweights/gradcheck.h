@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/sequence_model.h"
+#include "fastweights/model.h"
 
 /// Gradients of a model against finite differences, and the continuous adjoint against the truth.
 
@@ -30,7 +30,7 @@ struct GradcheckRow {
 /// Moves every parameter along random directions and compares central differences with what each mode says.
 /// The model must be float64. `report` is called after each parameter. Adaptive steps are checked with small
 /// tolerances and a step of at least 1e-4: differences are then good to about 1e-6.
-std::vector<GradcheckRow> gradcheck(const SequenceModel& model, const ModelInput& input, const Loss& loss,
+std::vector<GradcheckRow> gradcheck(const Model& model, const ModelInput& input, const Loss& loss,
                                     const GradcheckOptions& options = {},
                                     const std::function<void(const GradcheckRow&)>& report = {});
 
@@ -41,8 +41,7 @@ struct AdjointError {
   double cosine;            ///< of the angle between the two
   double difference_error;  ///< of the exact one, against central differences
 };
-AdjointError adjoint_error(const SequenceModel& model, const ModelInput& input, const Loss& loss,
-                           uint64_t seed = 1);
+AdjointError adjoint_error(const Model& model, const ModelInput& input, const Loss& loss, uint64_t seed = 1);
 
 /// Synthetic series to check with: each channel is an AR(1) process of unit variance, x_n = 0.9 x_(n-1) +
 /// noise.

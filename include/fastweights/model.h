@@ -12,13 +12,13 @@
 #include "fastweights/ragged.h"
 #include "fastweights/solve.h"
 
-/// Continuous-time fast weight programmers: ragged series in, one output per sample or per time asked for.
+/// Sequence models: ragged series in, one output per sample or per time asked for.
 ///
-///     FastWeightProgrammer model({.channels = 3, .outputs = 2});
+///     Model model({.channels = 3, .outputs = 2});
 ///     const Tensor logits = model.forward({.series = series}).outputs;
 ///
-/// The definition are plain LibTorch operations on control paths and solvers (Backend::Reference). The fused
-/// engine computes the same numbers up to rounding, wherever it can.
+/// The definition is a composition of plain LibTorch operations on control paths and solvers
+/// (Backend::Reference). The fused engine computes the same numbers up to rounding, wherever it can.
 
 namespace fastweights {
 
@@ -85,51 +85,22 @@ struct ModelOptions {
   at::Device device = at::kCPU;      ///< of the parameters, and of all the work; a GPU takes float32
 };
 
-struct Resident;
-
-/// An input in the memory of a GPU, with all that does not depend on parameters: steps, and the signal at all
-/// of their stages. It is made once and used for many passes.
-class PreparedInput {
- public:
-  explicit PreparedInput(std::shared_ptr<const Resident> resident) : resident_(std::move(resident)) {}
-
-  int64_t samples() const;
-  /// Bytes on the device.
-  int64_t bytes() const;
-  /// Some of its samples, in this order. Samples that depend on others (QueryTime::LastOfBatch,
-  /// StepRule::SharedGrid) cannot be picked.
-  PreparedInput select(const std::vector<int64_t>& samples) const;
-  const Resident& resident() const { return *resident_; }
-
- private:
-  std::shared_ptr<const Resident> resident_;
-};
-
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
 
-/// A copy shares the parameters.
-class FastWeightProgrammer {
+class FastWeightProgrammer;
+
+/// A model of any architecture: what is trained, evaluated, saved and compared. A copy shares the parameters.
+class Model {
  public:
-  explicit FastWeightProgrammer(const ModelConfig& config, const ModelOptions& options = {});
+  explicit Model(const ModelConfig& config, const ModelOptions& options = {});
 
   /// Differentiable with respect to the parameters, the series' values, the static features and the start.
+  /// Only fast weight programmers take a `start`.
   ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
 
-  /// The same on a GPU, in two parts: a pass on a prepared input waits for nothing and looks at nothing on
-  /// the CPU, so its status is always good.
-  PreparedInput prepare(const ModelInput& input) const;
-  ModelOutput forward(const PreparedInput& input, const ForwardOptions& options = {}) const;
-  /// Whether a training step on it is one piece of work that can be recorded as a CUDA graph; it is not where
-  /// the memory wants blocks of time, or a linear rule pieces of time side by side.
-  bool can_record(const PreparedInput& input) const;
-  /// Whether rows that are there without being used would cost such a step time.
-  bool rows_cost_time() const;
-
-  /// What a training step on this input will take, without doing it; the definition has no plan.
-  std::optional<MemoryPlan> plan(const ModelInput& input) const;
-  MemoryPlan plan(const PreparedInput& input) const;
-
   const ModelConfig& config() const;
+  /// Whether it solves an equation, so that there are methods, steps and several ways to its gradient.
+  bool has_solver() const;
   /// Method, steps and gradient do not belong to the parameters and may change, for this copy alone.
   void set_solver(const SolverConfig& solver);
   /// In a fixed order; changed in place they change the model.
@@ -139,20 +110,26 @@ class FastWeightProgrammer {
   int64_t parameter_count() const;
 
   at::Device device() const;
-  /// An error that says why this model cannot be computed where it is; the CPU can do all of them.
+  /// An error that says why this model cannot be computed where it is.
   void check_device() const;
-  /// A copy with parameters of its own on that device.
-  FastWeightProgrammer to(const at::Device& device) const;
-  /// On a GPU all parameters stand in one piece of memory, in their order; on the CPU this is undefined.
-  Tensor flat_parameters() const;
+  /// A copy with parameters of its own on that device; only fast weight programmers go to a GPU.
+  Model to(const at::Device& device) const;
+  /// What a training step on this input will take, without doing it; the definition has no plan.
+  std::optional<MemoryPlan> plan(const ModelInput& input) const;
+
+  /// The fast weight programmer that it is, or null.
+  const FastWeightProgrammer* programmer() const;
 
  private:
   struct Parts;
-  std::shared_ptr<Parts> parts_;  // shared with backward passes that are still to come
+  std::shared_ptr<Parts> parts_;
 };
 
-/// Reads a file of save_model() (sequence_model.h). Rules beyond the built-in ones must be given.
-FastWeightProgrammer load_model(const std::string& path, const std::vector<Rule>& own_rules = {});
+/// Writes parameters as safetensors with the configuration in the metadata.
+void save_model(const std::string& path, const Model& model);
+
+/// Reads such a file. Rules beyond the built-in ones must be given.
+Model load_model(const std::string& path, const std::vector<Rule>& own_rules = {});
 
 /// The median gap between neighbouring times, over all samples: a good time_unit.
 double median_gap(const RaggedSeries& series);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/sequence_model.h"
+#include "fastweights/model.h"
 
 /// The models of the published code, by its own names and with all its peculiarities, for comparison.
 
@@ -29,11 +29,11 @@ const std::vector<std::string>& eigenworms_models();
 
 /// Copies tensors with the names of the published state_dict into the model, and says which name each
 /// parameter had there. A tensor too many or too few is an error.
-std::map<std::string, std::string> load_parameters(FastWeightProgrammer& model,
+std::map<std::string, std::string> load_parameters(Model& model,
                                                    const std::map<std::string, Tensor>& tensors);
 
 /// The same for any system; a parameter of ours may be made of several of theirs, one below the other.
-std::map<std::string, std::vector<std::string>> load_system(const SequenceModel& model,
+std::map<std::string, std::vector<std::string>> load_system(const Model& model,
                                                             const std::map<std::string, Tensor>& tensors);
 
 /// Speech Commands and PhysioNet: ncde, gruode, mygruode, dt, decay, odernn with natural cubic splines.

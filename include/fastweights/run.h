@@ -60,7 +60,7 @@ std::string with_setting(const std::string& settings, const std::string& key, co
 
 /// A model with all that is needed to use it.
 struct TrainedModel {
-  SequenceModel model;
+  Model model;
   Preparation preparation;
   TaskConfig task;
   double threshold = 0.5;  ///< of two classes
@@ -89,7 +89,7 @@ struct RunResult {
 /// Parameters of a run or its model.safetensors, as far as names and sizes are the same (a head for other
 /// classes stays as it is); or all of those of a safetensors file with the names of the published code. Says
 /// what was taken.
-std::string begin_with(const SequenceModel& model, const std::string& path);
+std::string begin_with(const Model& model, const std::string& path);
 
 /// Trains in a new folder, or goes on in one that is there. `start_from`: see begin_with(); empty: random
 /// parameters. The device is no property of a run: it may go on elsewhere.

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "fastweights/metrics.h"
+#include "fastweights/model.h"
 #include "fastweights/optimise.h"
 #include "fastweights/safetensors.h"
-#include "fastweights/sequence_model.h"
 #include "fastweights/task.h"
 
 /// Training as a sequence of steps that can be left and taken up again: the same seed and the same number of
@@ -63,20 +63,8 @@ struct PredictOptions {
   Wanted wanted = Wanted::Hidden;
   int64_t batch_size = 256;
 };
-Predictions predict(const SequenceModel& model, const PreparedData& data, const Preparation& preparation,
+Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,
                     const TaskConfig& task, const PredictOptions& options = {});
-
-/// A set in batches, each as the model takes it; for a model on a GPU they stay there, for as many
-/// predictions as are wanted.
-struct PreparedSet {
-  std::vector<std::vector<int64_t>> samples;
-  std::vector<Batch> batches;
-  std::vector<PreparedInput> on_device;
-};
-PreparedSet prepare_set(const FastWeightProgrammer& model, const PreparedData& data,
-                        const Preparation& preparation, const TaskConfig& task,
-                        const PredictOptions& options);
-Predictions predict(const FastWeightProgrammer& model, const PreparedSet& set);
 
 /// Targets and predictions in their own units: [M, O] float64.
 Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
@@ -108,7 +96,7 @@ class DeviceTraining;
 /// A model on a GPU is trained there.
 class Trainer {
  public:
-  Trainer(SequenceModel model, TrainData data, const TrainConfig& config);
+  Trainer(Model model, TrainData data, const TrainConfig& config);
 
   /// One batch; after the last one of an epoch the model is tried on the validation set.
   TrainStep step();
@@ -116,7 +104,7 @@ class Trainer {
 
   /// With numbers in place of what was left open.
   const TrainConfig& config() const { return config_; }
-  const SequenceModel& model() const { return model_; }
+  const Model& model() const { return model_; }
   int64_t steps_per_epoch() const;
   int64_t steps_done() const { return steps_; }
   int64_t epochs_done() const { return epoch_; }
@@ -141,7 +129,7 @@ class Trainer {
   double slack() const;
   void choose(TrainEpoch& record);
 
-  SequenceModel model_;
+  Model model_;
   TrainData data_;
   TrainConfig config_;
   Adam adam_;                               // on the CPU

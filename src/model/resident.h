@@ -3,6 +3,7 @@
 #include "model/batch.h"
 #include "model/block.h"
 #include "model/engine.h"
+#include "model/programmer.h"
 
 /// A batch in the memory of a GPU: what passes need of it, and nothing that they would have to wait for.
 

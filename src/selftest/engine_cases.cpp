@@ -69,11 +69,11 @@ ModelInput make_input(const ModelConfig& config, const CaseBatch& batch, at::Sca
   return input;
 }
 
-FastWeightProgrammer make_model(const ModelConfig& config, at::ScalarType type) {
+Model make_model(const ModelConfig& config, at::ScalarType type) {
   if (config.backend == Backend::Cuda)
-    return FastWeightProgrammer(config, {.seed = kSeed, .type = type, .device = find_device("cuda")});
-  const FastWeightProgrammer rounded(config, {.seed = kSeed, .type = at::kFloat});
-  FastWeightProgrammer model(config, {.seed = kSeed, .type = type});
+    return Model(config, {.seed = kSeed, .type = type, .device = find_device("cuda")});
+  const Model rounded(config, {.seed = kSeed, .type = at::kFloat});
+  Model model(config, {.seed = kSeed, .type = type});
   const RecordGradients off(false);
   for (size_t i = 0; i < model.parameters().size(); ++i)
     model.parameters()[i].second.copy_(rounded.parameters()[i].second);
@@ -96,7 +96,7 @@ Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, a
                   SeriesGradient of_series = SeriesGradient::Yes) {
   config.backend = backend;
   if (backend == Backend::Reference) config.solver.memory_limit = 0;
-  const FastWeightProgrammer model = make_model(config, type);
+  const Model model = make_model(config, type);
   ModelInput input = make_input(config, batch, type);
   const RecordGradients on(true);
   input.series.values.set_requires_grad(of_series == SeriesGradient::Yes);

@@ -16,7 +16,7 @@ Tensor normal(at::IntArrayRef shape, Random& random) {
   return result;
 }
 
-Tensor forward_loss(const SequenceModel& model, const ModelInput& input, const Loss& loss) {
+Tensor forward_loss(const Model& model, const ModelInput& input, const Loss& loss) {
   const ModelOutput output = model.forward(input);
   FW_CHECK(output.status, "[gradcheck] ", output.status.message());
   Tensor value = loss(output.outputs);
@@ -25,9 +25,9 @@ Tensor forward_loss(const SequenceModel& model, const ModelInput& input, const L
   return value;
 }
 
-std::vector<Tensor> mode_gradients(const SequenceModel& model, const ModelInput& input, const Loss& loss,
+std::vector<Tensor> mode_gradients(const Model& model, const ModelInput& input, const Loss& loss,
                                    Gradient mode) {
-  SequenceModel copy = model;
+  Model copy = model;
   SolverConfig solver = model.config().solver;
   solver.gradient = mode;
   // only the exact gradient can go through the choice of the first step
@@ -62,7 +62,7 @@ class Mover {
 };
 
 // derivative of the loss along a direction of some parameters, by central differences
-double difference(const SequenceModel& model, const ModelInput& input, const Loss& loss,
+double difference(const Model& model, const ModelInput& input, const Loss& loss,
                   const std::vector<Tensor>& parameters, const std::vector<Tensor>& direction, double step) {
   const RecordGradients off(false);
   const Mover mover(parameters);
@@ -77,8 +77,8 @@ double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 // Adaptive steps are chosen anew for every difference, and the loss jumps by about the tolerance where the
 // choice changes. With small tolerances and larger differences that hardly shows.
-SequenceModel smooth(const SequenceModel& model) {
-  SequenceModel copy = model;
+Model smooth(const Model& model) {
+  Model copy = model;
   SolverConfig solver = model.config().solver;
   if (solver.steps == StepRule::Adaptive) {
     solver.rtol = std::min(solver.rtol, 1e-12);
@@ -88,11 +88,11 @@ SequenceModel smooth(const SequenceModel& model) {
   return copy;
 }
 
-double smooth_step(const SequenceModel& model, double step) {
+double smooth_step(const Model& model, double step) {
   return model.config().solver.steps == StepRule::Adaptive ? std::max(step, 1e-4) : step;
 }
 
-void check_model(const SequenceModel& model, const Loss& loss) {
+void check_model(const Model& model, const Loss& loss) {
   FW_CHECK(loss, "[gradcheck] the loss is empty");
   FW_CHECK(model.parameters()[0].second.scalar_type() == at::kDouble,
            "[gradcheck] differences need a model in float64, got ",
@@ -107,7 +107,7 @@ Tensor flat(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-std::vector<GradcheckRow> gradcheck(const SequenceModel& given, const ModelInput& input, const Loss& loss,
+std::vector<GradcheckRow> gradcheck(const Model& given, const ModelInput& input, const Loss& loss,
                                     const GradcheckOptions& options,
                                     const std::function<void(const GradcheckRow&)>& report) {
   check_model(given, loss);
@@ -115,7 +115,7 @@ std::vector<GradcheckRow> gradcheck(const SequenceModel& given, const ModelInput
   FW_CHECK(options.directions >= 1 && options.step > 0,
            "[gradcheck] directions and step must be positive, got ", options.directions, " and ",
            options.step);
-  const SequenceModel model = smooth(given);
+  const Model model = smooth(given);
   const double step = smooth_step(given, options.step);
   std::vector<std::vector<Tensor>> grads;
   for (Gradient mode : options.modes) grads.push_back(mode_gradients(model, input, loss, mode));
@@ -140,10 +140,9 @@ std::vector<GradcheckRow> gradcheck(const SequenceModel& given, const ModelInput
   return rows;
 }
 
-AdjointError adjoint_error(const SequenceModel& given, const ModelInput& input, const Loss& loss,
-                           uint64_t seed) {
+AdjointError adjoint_error(const Model& given, const ModelInput& input, const Loss& loss, uint64_t seed) {
   check_model(given, loss);
-  const SequenceModel model = smooth(given);
+  const Model model = smooth(given);
   std::vector<Tensor> parameters, exact, adjoint;
   const std::vector<Tensor> all_exact = mode_gradients(model, input, loss, Gradient::Checkpointed);
   const std::vector<Tensor> all_adjoint = mode_gradients(model, input, loss, Gradient::Adjoint);

@@ -1,6 +1,6 @@
 #include "fastweights/error.h"
+#include "fastweights/model.h"
 #include "fastweights/safetensors.h"
-#include "fastweights/sequence_model.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {
@@ -17,8 +17,7 @@ at::ScalarType parameter_type(const std::string& path, const NamedTensors& file)
   return file.tensors.begin()->second.scalar_type();
 }
 
-SequenceModel model_of(const std::string& path, const NamedTensors& file,
-                       const std::vector<Rule>& own_rules) {
+Model model_of(const std::string& path, const NamedTensors& file, const std::vector<Rule>& own_rules) {
   const auto format = file.metadata.find("format");
   if (format == file.metadata.end() || format->second != kFormat) {
     refuse(path, std::string("this is not a model file; the metadata must have format '") + kFormat + "'");
@@ -27,7 +26,7 @@ SequenceModel model_of(const std::string& path, const NamedTensors& file,
   if (config == file.metadata.end()) refuse(path, "there is no configuration in the metadata");
   const at::ScalarType type = parameter_type(path, file);
   try {
-    return SequenceModel(config_from_json(config->second), {.type = type, .own_rules = own_rules});
+    return Model(config_from_json(config->second), {.type = type, .own_rules = own_rules});
   } catch (const std::exception& error) {
     refuse(path, error.what());
   }
@@ -35,16 +34,16 @@ SequenceModel model_of(const std::string& path, const NamedTensors& file,
 
 }  // namespace
 
-void save_model(const std::string& path, const SequenceModel& model) {
+void save_model(const std::string& path, const Model& model) {
   NamedTensors file;
   for (const auto& [name, tensor] : model.parameters()) file.tensors[name] = tensor.detach();
   file.metadata = {{"format", kFormat}, {"config", to_json(model.config())}};
   save_safetensors(path, file);
 }
 
-SequenceModel load_sequence_model(const std::string& path, const std::vector<Rule>& own_rules) {
+Model load_model(const std::string& path, const std::vector<Rule>& own_rules) {
   const NamedTensors file = load_safetensors(path);
-  const SequenceModel model = model_of(path, file, own_rules);
+  const Model model = model_of(path, file, own_rules);
   const RecordGradients off(false);
   for (const auto& [name, tensor] : model.parameters()) {
     const auto found = file.tensors.find(name);
@@ -63,12 +62,6 @@ SequenceModel load_sequence_model(const std::string& path, const std::vector<Rul
     }
   }
   return model;
-}
-
-FastWeightProgrammer load_model(const std::string& path, const std::vector<Rule>& own_rules) {
-  const SequenceModel model = load_sequence_model(path, own_rules);
-  if (!model.programmer()) refuse(path, "this is no fast weight programmer; take load_sequence_model()");
-  return *model.programmer();
 }
 
 }  // namespace fastweights

@@ -204,7 +204,7 @@ ModelConfig eigenworms(const std::string& model, int64_t depth) {
   return c;
 }
 
-std::map<std::string, std::string> load_parameters(FastWeightProgrammer& model,
+std::map<std::string, std::string> load_parameters(Model& model,
                                                    const std::map<std::string, Tensor>& tensors) {
   std::map<std::string, std::string> names;
   std::set<std::string> used;

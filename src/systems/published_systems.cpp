@@ -74,7 +74,7 @@ Tensor joined(const Names& names, const Tensors& tensors) {
 }
 
 // a constant of the published GRU-ODE, and copies of a layer that stands several times in a list
-bool may_be_left(const std::string& name, const SequenceModel& model, const Tensors& tensors) {
+bool may_be_left(const std::string& name, const Model& model, const Tensors& tensors) {
   if (name.size() >= 13 && name.substr(name.size() - 13) == "func.out_base") return true;
   const FieldConfig& field = model.config().field;
   if (!field.tied || name.rfind("func.net.", 0) != 0) return false;
@@ -84,10 +84,10 @@ bool may_be_left(const std::string& name, const SequenceModel& model, const Tens
 
 }  // namespace
 
-std::map<std::string, Names> load_system(const SequenceModel& model, const Tensors& tensors) {
+std::map<std::string, Names> load_system(const Model& model, const Tensors& tensors) {
   std::map<std::string, Names> names;
   if (model.programmer()) {
-    FastWeightProgrammer programmer = *model.programmer();
+    Model programmer = model;
     for (const auto& [ours, theirs] : load_parameters(programmer, tensors)) names[ours] = {theirs};
     return names;
   }

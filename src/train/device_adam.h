@@ -1,7 +1,7 @@
 #pragma once
 
-#include "fastweights/model.h"
 #include "fastweights/optimise.h"
+#include "model/programmer.h"
 
 /// Adam for all parameters of a model on a GPU in one launch.
 

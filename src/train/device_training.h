@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fastweights/train.h"
+#include "train/prepared_set.h"
 #include "train/recorded_step.h"
 
 /// Training steps on a GPU: data that stay there, and nothing that the CPU waits for but the loss at the end

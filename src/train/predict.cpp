@@ -4,6 +4,7 @@
 #include "fastweights/error.h"
 #include "fastweights/train.h"
 #include "tensor/autograd.h"
+#include "train/prepared_set.h"
 
 namespace fastweights {
 
@@ -47,14 +48,29 @@ class Collected {
 
 }  // namespace
 
-Predictions predict(const SequenceModel& model, const PreparedData& data, const Preparation& preparation,
-                    const TaskConfig& task, const PredictOptions& options) {
+namespace {
+
+template <typename AnyModel>
+Predictions predict_batches(const AnyModel& model, const PreparedData& data, const Preparation& preparation,
+                            const TaskConfig& task, const PredictOptions& options) {
   const RecordGradients off(false);
   Collected collected;
   for_batches(data, preparation, task, options, [&](const std::vector<int64_t>& samples, const Batch& batch) {
     collected.add(model.forward(batch.input), batch, samples);
   });
   return collected.all();
+}
+
+}  // namespace
+
+Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,
+                    const TaskConfig& task, const PredictOptions& options) {
+  return predict_batches(model, data, preparation, task, options);
+}
+
+Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
+                    const Preparation& preparation, const TaskConfig& task, const PredictOptions& options) {
+  return predict_batches(model, data, preparation, task, options);
 }
 
 PreparedSet prepare_set(const FastWeightProgrammer& model, const PreparedData& data,

@@ -114,7 +114,7 @@ std::string save_reproducer(const Folder& folder, const Trainer& trainer, const 
                  "; try a smaller learning rate, clipping of gradients, or prepare.clip");
 }
 
-double chosen_threshold(const SequenceModel& model, const Prepared& data, const RunConfig& config) {
+double chosen_threshold(const Model& model, const Prepared& data, const RunConfig& config) {
   const bool two =
       data.preparation.classes.size() == 2 && output_count(config.task.kind, data.preparation) == 1;
   const bool classes =
@@ -186,7 +186,7 @@ bool knows_anything(const PreparedData& data, const Preparation& preparation, co
 }
 
 // of a step on the longest series
-std::string memory_message(const SequenceModel& model, const Prepared& data, const TaskConfig& task,
+std::string memory_message(const Model& model, const Prepared& data, const TaskConfig& task,
                            int64_t batch_size) {
   const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
   std::vector<int64_t> longest(static_cast<size_t>(data.train.samples()));
@@ -215,7 +215,7 @@ RunResult train_run(const std::string& path, const RunConfig& config, const Data
   const Prepared prepared = prepare_all(config, data);
   FW_CHECK(knows_anything(prepared.train, prepared.preparation, config.task), "[train] '", data.head.name,
            "' has nothing to learn from: no value that is to be predicted is known in the training part");
-  SequenceModel model(config.model, {.seed = static_cast<uint64_t>(config.training.seed), .device = device});
+  Model model(config.model, {.seed = static_cast<uint64_t>(config.training.seed), .device = device});
   const std::string taken = start_from.empty() ? "" : begin_with(model, start_from);
   Trainer trainer(model, {prepared.train, prepared.validation, prepared.preparation, config.task},
                   config.training);

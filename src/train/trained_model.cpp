@@ -84,7 +84,7 @@ void save_trained(const std::string& path, const TrainedModel& trained) {
   save_safetensors(path, file);
 }
 
-std::string begin_with(const SequenceModel& model, const std::string& path) {
+std::string begin_with(const Model& model, const std::string& path) {
   const bool folder = std::filesystem::is_directory(path);
   if (!folder) {
     const NamedTensors file = load_safetensors(path);
@@ -100,7 +100,7 @@ std::string begin_with(const SequenceModel& model, const std::string& path) {
       }
     }
   }
-  const SequenceModel from = folder ? load_trained(path).model : load_sequence_model(path);
+  const Model from = folder ? load_trained(path).model : load_model(path);
   const RecordGradients off(false);
   size_t taken = 0;
   for (const auto& [name, tensor] : model.parameters()) {
@@ -137,7 +137,7 @@ TrainedModel load_trained(const std::string& path) {
   if (threshold.empty() || *end != '\0' || !std::isfinite(decided))
     throw std::runtime_error(message(file, ": its threshold is damaged: ", threshold));
   try {
-    TrainedModel trained = {load_sequence_model(file), preparation_from(parse_json(preparation)),
+    TrainedModel trained = {load_model(file), preparation_from(parse_json(preparation)),
                             read_fields(parse_json(task), TaskConfig{}), decided};
     if (!fits(trained))
       throw std::runtime_error(file + ": its preparation is damaged: it does not fit the model");

@@ -69,7 +69,7 @@ void check(const TrainConfig& config) {
            "[train] penalty, head_rate and positive_weight must not be negative");
 }
 
-AdamOptions adam_options(const TrainConfig& config, const SequenceModel& model) {
+AdamOptions adam_options(const TrainConfig& config, const Model& model) {
   AdamOptions options = {.learning_rate = config.learning_rate, .weight_decay = config.weight_decay};
   for (const auto& [name, tensor] : model.parameters())
     options.rate_factors.push_back(name.rfind("head.", 0) == 0 ? config.head_rate : 1);
@@ -160,7 +160,7 @@ std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t 
   return batches;
 }
 
-Trainer::Trainer(SequenceModel model, TrainData data, const TrainConfig& config)
+Trainer::Trainer(Model model, TrainData data, const TrainConfig& config)
     : model_(std::move(model)),
       data_(std::move(data)),
       config_(completed(config, data_)),

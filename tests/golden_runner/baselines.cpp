@@ -1,7 +1,7 @@
 #include <set>
 
+#include "fastweights/model.h"
 #include "fastweights/published.h"
-#include "fastweights/sequence_model.h"
 #include "models.h"
 #include "tensor/autograd.h"
 
@@ -10,7 +10,7 @@ namespace {
 
 // a system of the published code, its parameters and the data that it saw
 struct Baseline {
-  SequenceModel model;
+  Model model;
   std::map<std::string, std::vector<std::string>> names;  // ours to theirs, one below the other
   ModelInput input = {};
 };
@@ -74,7 +74,7 @@ ModelConfig spline_config(GoldenFile& file) {
 }
 
 Baseline spline_baseline(GoldenFile& file) {
-  Baseline result = {SequenceModel(spline_config(file), {.type = at::kDouble}), {}};
+  Baseline result = {Model(spline_config(file), {.type = at::kDouble}), {}};
   result.names = published::load_system(result.model, file_parameters(file));
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
   result.input.series = shared_times(times, data);
@@ -117,8 +117,8 @@ std::vector<Run> runs_of(const Baseline& baseline) {
   return runs;
 }
 
-SequenceModel with_gradient(const SequenceModel& model, Gradient gradient) {
-  SequenceModel copy = model;
+Model with_gradient(const Model& model, Gradient gradient) {
+  Model copy = model;
   SolverConfig solver = model.config().solver;
   if (solver.gradient == gradient) return copy;
   solver.gradient = gradient;
@@ -181,7 +181,7 @@ Baseline rde_baseline(GoldenFile& file) {
   config.control.window_increments = whole(file, "step");
   if (flag(file, "return_sequences")) config.control.last_window = LastWindow::Once;
   read_solver(file, config.solver);
-  Baseline result = {SequenceModel(config, {.type = at::kDouble}), {}};
+  Baseline result = {Model(config, {.type = at::kDouble}), {}};
   result.names = published::load_system(result.model, file_parameters(file));
   const Tensor controls = file.tensor("in.controls");
   result.input.series = shared_times(at::arange(controls.size(1), at::kDouble), controls);

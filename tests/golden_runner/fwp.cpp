@@ -172,10 +172,8 @@ void check_fwp_eigenworms(GoldenFile& file) {
     return check_single_precision_trace(file);
   }
   const Tensor controls = file.tensor("in.controls");  // [B, L, C]
-  PublishedModel published = {FastWeightProgrammer(eigenworms_config(file), {.type = file.target().type,
-                                                                             .device = file.target().device}),
-                              {},
-                              {}};
+  PublishedModel published = {
+      Model(eigenworms_config(file), {.type = file.target().type, .device = file.target().device}), {}, {}};
   const ModelConfig& config = published.model.config();
   published.names = published::load_parameters(published.model, file_parameters(file));
   published.input.series = shared_times(at::arange(controls.size(1), at::kDouble), controls);

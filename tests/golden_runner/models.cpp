@@ -82,9 +82,7 @@ void compare_coefficients(GoldenFile& file) {
 
 PublishedModel spline_model(GoldenFile& file) {
   PublishedModel result = {
-      FastWeightProgrammer(spline_config(file), {.type = file.target().type, .device = file.target().device}),
-      {},
-      {}};
+      Model(spline_config(file), {.type = file.target().type, .device = file.target().device}), {}, {}};
   result.names = published::load_parameters(result.model, file_parameters(file));
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
   result.input.series = shared_times(times, data);

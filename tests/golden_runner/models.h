@@ -8,7 +8,7 @@
 namespace fastweights::golden {
 
 struct PublishedModel {
-  FastWeightProgrammer model;
+  Model model;
   std::map<std::string, std::string> names;  // ours to theirs
   ModelInput input;
 

@@ -228,9 +228,9 @@ TEST(ModelBadInput, BackendsThatAreNotThere) {
 }
 
 TEST(ModelBadInput, TypesThatParametersCannotHave) {
-  EXPECT_EQ(error_message([] { FastWeightProgrammer(small_config(), {.type = at::kHalf}); }),
+  EXPECT_EQ(error_message([] { Model(small_config(), {.type = at::kHalf}); }),
             "[model] parameters are float32 or float64, not Half");
-  EXPECT_EQ(error_message([] { FastWeightProgrammer(small_config(), {.type = at::kLong}); }),
+  EXPECT_EQ(error_message([] { Model(small_config(), {.type = at::kLong}); }),
             "[model] parameters are float32 or float64, not Long");
 }
 
@@ -250,7 +250,7 @@ TEST(ModelBadInput, MemoryLayoutDoesNotMatter) {
                strided.offsets.is_contiguous());
   for (const char* kind :
        {"natural_cubic", "hermite_cubic", "linear", "rectilinear", "hold", "log_signature"}) {
-    const FastWeightProgrammer model = small_model(with_setting(config, "control.kind", kind));
+    const Model model = small_model(with_setting(config, "control.kind", kind));
     const Tensor expected = model.forward({series, features, outputs}).outputs;
     const ModelInput input = {strided, features.t().contiguous().t(),
                               RaggedTimes{spread(ends), spread(outputs.offsets)}};
@@ -273,7 +273,7 @@ TEST(ModelBadInput, SeriesOfTheOtherFloatingPointTypeAreConverted) {
   wide.values = single.values.to(at::kDouble);
   const Tensor features = random({2, 4}, 7).to(at::kFloat);
   for (const auto type : {at::kFloat, at::kDouble}) {
-    const FastWeightProgrammer model(config, {.type = type});
+    const Model model(config, {.type = type});
     const Tensor a = model.forward({single, features}).outputs;
     const Tensor b = model.forward({wide, features.to(at::kDouble)}).outputs;
     EXPECT_EQ(a.scalar_type(), type);

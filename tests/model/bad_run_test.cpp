@@ -93,7 +93,7 @@ TEST(ModelBadRun, EveryMethodAndStepRuleRunsOrSaysWhy) {
 
 std::string rule_refusal(const RuleSlope& slope) {
   const Rule mine = {.name = "mine", .slope = slope};
-  const FastWeightProgrammer model(with({{"rule", "mine"}}), {.own_rules = {mine}});
+  const Model model(with({{"rule", "mine"}}), {.own_rules = {mine}});
   return error_message([&] { model.forward({.series = some_series()}); });
 }
 
@@ -126,11 +126,10 @@ TEST(ModelBadRun, RulesThatGiveSomethingElse) {
 
 TEST(ModelBadRun, GradientChecksThatCannotBe) {
   const ModelInput input = {.series = some_series()};
-  const auto refused = [&](const FastWeightProgrammer& model, const Loss& loss,
-                           const GradcheckOptions& options) {
+  const auto refused = [&](const Model& model, const Loss& loss, const GradcheckOptions& options) {
     return error_message([&] { gradcheck(model, input, loss, options); });
   };
-  const FastWeightProgrammer model = small_model(), single(small_config());
+  const Model model = small_model(), single(small_config());
   EXPECT_EQ(refused(single, random_loss(1), {}),
             "[gradcheck] differences need a model in float64, got Float");
   EXPECT_EQ(refused(model, {}, {}), "[gradcheck] the loss is empty");

@@ -186,7 +186,7 @@ std::vector<Sample> chosen(const std::vector<Sample>& samples, const std::vector
   return result;
 }
 
-Passes run_passes(const FastWeightProgrammer& model, const std::vector<Sample>& samples) {
+Passes run_passes(const Model& model, const std::vector<Sample>& samples) {
   ModelInput input = input_of(samples, model.parameters()[0].second.scalar_type());
   input.series.values.set_requires_grad(true);
   if (input.static_features.defined()) input.static_features.set_requires_grad(true);

@@ -42,7 +42,7 @@ struct Passes {
   std::vector<Tensor> parameters;
   ModelOutput output;
 };
-Passes run_passes(const FastWeightProgrammer& model, const std::vector<Sample>& samples);
+Passes run_passes(const Model& model, const std::vector<Sample>& samples);
 
 /// All numbers in one tensor, for errors relative to the largest of them all.
 Tensor flat(const std::vector<Tensor>& tensors);

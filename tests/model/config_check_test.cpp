@@ -33,7 +33,7 @@ void expect_refused(const std::vector<Refused>& cases) {
     const std::string found = error_message([&] { check_config(with(c.settings)); });
     EXPECT_EQ(found.find(c.sentence), 0u) << named(c.settings) << ": " << found;
     // a model does not come into being either
-    EXPECT_EQ(error_message([&] { FastWeightProgrammer(with(c.settings)); }), found);
+    EXPECT_EQ(error_message([&] { Model(with(c.settings)); }), found);
   }
 }
 

@@ -79,7 +79,7 @@ TEST(Exactness, TextbookOjaFindsTheFirstPrincipalComponent) {
 }
 
 // rates of 1/2 at all times
-void fix_rates(const FastWeightProgrammer& model) {
+void fix_rates(const Model& model) {
   const RecordGradients off(false);
   const ModelConfig& c = model.config();
   for (const auto& [name, parameter] : model.parameters()) {
@@ -100,7 +100,7 @@ TEST(Exactness, LinearOjaFindsTheRegressionOfKeysOnValues) {
   config.value_width = 2;
   config.control.kind = ControlKind::Hold;
   config.solver.method = "midpoint";
-  const FastWeightProgrammer model(config, {.seed = 2, .type = at::kDouble});
+  const Model model(config, {.seed = 2, .type = at::kDouble});
   fix_rates(model);
 
   // gaps that fall like 1 / n make rates that do

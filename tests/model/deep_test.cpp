@@ -130,7 +130,7 @@ TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
     for (bool residual : {false, true}) {
       ModelConfig config = deep_config(3, deep.layer_input, deep.drive);
       config.residual = residual;
-      const FastWeightProgrammer model(config, {.seed = 6, .type = at::kDouble});
+      const Model model(config, {.seed = 6, .type = at::kDouble});
       const RecordGradients off(false);
       const ModelOutput got = model.forward({.series = series});
       for (int64_t b = 0; b < series.samples(); ++b) {
@@ -154,7 +154,7 @@ TEST(Exactness, TheUpperLayerReadsTheTimeDerivativeOfTheLowerOnesOutput) {
   for (bool residual : {false, true}) {
     config.residual = residual;
     const ModelOptions options = {.seed = 6, .type = at::kDouble};
-    const FastWeightProgrammer model(config, options);
+    const Model model(config, options);
     const PlainModel plain(model);
     const RaggedSeries series = testing::sample_of(observations(), 0, 1);
     // times around the middle of the second interval

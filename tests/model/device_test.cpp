@@ -1,6 +1,7 @@
 #include "fastweights/device.h"
 #include "base/random.h"
 #include "fastweights/fastweights.h"
+#include "model/programmer.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"

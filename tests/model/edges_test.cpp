@@ -27,9 +27,7 @@ ModelConfig small_config(ControlKind kind, Drive drive) {
   return c;
 }
 
-FastWeightProgrammer model_of(const ModelConfig& config) {
-  return FastWeightProgrammer(config, {.type = at::kDouble});
-}
+Model model_of(const ModelConfig& config) { return Model(config, {.type = at::kDouble}); }
 
 Sample one_series(int64_t length) { return {testing::irregular_times(length, 5), random({length, 2}, 7)}; }
 
@@ -37,7 +35,7 @@ double time_at(const Sample& s, int64_t row) { return s.times[row].item<double>(
 
 // the rows on which the first output depends through channel 1, by its gradient: [L] bool. A rectilinear path
 // holds time in channel 0, which moves on towards the next observation
-Tensor rows_read(const FastWeightProgrammer& model, const Sample& sample) {
+Tensor rows_read(const Model& model, const Sample& sample) {
   ModelInput input = input_of({sample});
   input.series.values.set_requires_grad(true);
   const Tensor out = model.forward(input).outputs[0].sum();
@@ -47,7 +45,7 @@ Tensor rows_read(const FastWeightProgrammer& model, const Sample& sample) {
 enum class Change { Nothing, Something };
 
 // whether another value in `row` changes the first of two outputs, as seen by its bits
-Change change_from(const FastWeightProgrammer& model, const Sample& sample, int64_t row) {
+Change change_from(const Model& model, const Sample& sample, int64_t row) {
   Sample other = sample;
   other.values = sample.values.clone();
   other.values[row][1] += 0.5;
@@ -59,7 +57,7 @@ Change change_from(const FastWeightProgrammer& model, const Sample& sample, int6
 
 // output at `time` must depend on rows up to `last` and on no later one
 void expect_reads_up_to(const ModelConfig& config, Sample sample, double time, int64_t last) {
-  const FastWeightProgrammer model = model_of(config);
+  const Model model = model_of(config);
   sample.outputs = {time, sample.times[-1].item<double>()};
   const Tensor read = rows_read(model, sample);
   for (int64_t row = 0; row < sample.times.size(0); ++row) {
@@ -124,7 +122,7 @@ TEST(ModelEdges, DropoutIsForTrainingAndComesFromItsSeed) {
   ModelConfig c = small_config(ControlKind::HermiteCubic, Drive::DerivativeKeys), none = c;
   c.dropout = 0.4;
   c.value_dropout = 0.3;
-  const FastWeightProgrammer model = model_of(c);
+  const Model model = model_of(c);
   const ModelInput input = input_of({one_series(5), one_series(3)}), all = [&] {
     ModelInput copy = input;
     copy.output_times = {};
@@ -147,7 +145,7 @@ TEST(ModelEdges, ValuesThatAreDroppedStayDroppedAtAllTimesAndTheirMeanIsTheWhole
   c.rule = "hebb";
   c.initial = InitialWeights::Zero;
   c.value_dropout = 0.4;
-  const FastWeightProgrammer model = model_of(c);
+  const Model model = model_of(c);
   Sample sample = one_series(6);
   sample.outputs = {time_at(sample, 1), time_at(sample, 3), time_at(sample, 5)};
   const ModelInput input = input_of({sample});
@@ -171,7 +169,7 @@ TEST(ModelEdges, ValuesThatAreDroppedStayDroppedAtAllTimesAndTheirMeanIsTheWhole
 // gradients of all parameters and of the values, after `disturb` was done to the model behind a forward pass
 template <typename Disturb>
 std::vector<Tensor> gradients_after(const ModelConfig& config, const Disturb& disturb) {
-  auto model = std::make_unique<FastWeightProgrammer>(config, ModelOptions{.type = at::kDouble});
+  auto model = std::make_unique<Model>(config, ModelOptions{.type = at::kDouble});
   Tensor loss;
   std::vector<Tensor> inputs = model->parameter_tensors();
   {
@@ -188,16 +186,16 @@ std::vector<Tensor> gradients_after(const ModelConfig& config, const Disturb& di
 }
 
 TEST(ModelEdges, BackwardPassesOutliveTheModelAndItsSolver) {
-  using Model = std::unique_ptr<FastWeightProgrammer>;
+  using Owned = std::unique_ptr<Model>;
   for (Gradient gradient : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
     for (ControlKind kind :
          {ControlKind::HermiteCubic, ControlKind::Rectilinear, ControlKind::LogSignature}) {
       ModelConfig c = small_config(kind, Drive::Derivative);
       c.solver.gradient = gradient;
       c.layers = 2;
-      const std::vector<Tensor> plain = gradients_after(c, [](Model&) {});
-      const std::vector<Tensor> gone = gradients_after(c, [](Model& model) { model.reset(); });
-      const std::vector<Tensor> changed = gradients_after(c, [](Model& model) {
+      const std::vector<Tensor> plain = gradients_after(c, [](Owned&) {});
+      const std::vector<Tensor> gone = gradients_after(c, [](Owned& model) { model.reset(); });
+      const std::vector<Tensor> changed = gradients_after(c, [](Owned& model) {
         model->set_solver({.method = "euler", .max_step = 0.1, .gradient = Gradient::Exact});
       });
       EXPECT_TRUE(at::equal(testing::flat(gone), testing::flat(plain)));
@@ -210,7 +208,7 @@ TEST(ModelEdges, ParametersThatChangeBeforeTheBackwardPassAreRefused) {
   for (Gradient gradient : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
     ModelConfig c = small_config(ControlKind::HermiteCubic, Drive::Derivative);
     c.solver.gradient = gradient;
-    const auto change = [](std::unique_ptr<FastWeightProgrammer>& model) {
+    const auto change = [](std::unique_ptr<Model>& model) {
       const RecordGradients off(false);
       for (const auto& [name, tensor] : model->parameters()) {
         Tensor(tensor).mul_(1.5);
@@ -227,7 +225,7 @@ TEST(ModelEdges, HeldValuesAndLogSignaturesWorkFarFromZero) {
   ModelConfig linear = small_config(ControlKind::Linear, Drive::Derivative);
   for (ModelConfig c : {hold, windows, linear}) {
     c.time_unit = 4096;
-    const FastWeightProgrammer model = model_of(c);
+    const Model model = model_of(c);
     Sample near = one_series(6);
     near.times = at::tensor({0.0, 4096.0, 12288.0, 16384.0, 28672.0, 32768.0}, at::kDouble);
     near.outputs = {4096, 32768};
@@ -260,7 +258,7 @@ TEST(ModelEdges, TheShortestGapsHurtNobodyElse) {
                            ControlKind::Rectilinear, ControlKind::Hold, ControlKind::LogSignature}) {
     ModelConfig c = small_config(kind, Drive::X);
     c.deterministic = true;
-    const FastWeightProgrammer model = model_of(c);
+    const Model model = model_of(c);
     Sample sample = one_series(5), sharp = one_series(4), shortest = one_series(2);
     sharp.times = at::tensor({0.0, 1e-300, 1.0, 1.0 + 0x1p-52}, at::kDouble);
     shortest.times = at::tensor({0.0, 5e-324}, at::kDouble);
@@ -294,7 +292,7 @@ TEST(ModelEdges, ChannelsNeverObservedAreRefusedWhereThatIsAskedFor) {
 }
 
 TEST(ModelEdges, OutputTimesThatMakeNoSenseAreRefused) {
-  const FastWeightProgrammer model = model_of(small_config(ControlKind::HermiteCubic, Drive::X));
+  const Model model = model_of(small_config(ControlKind::HermiteCubic, Drive::X));
   const Sample sample = one_series(4);
   const auto refused = [&](const Tensor& times, const Tensor& offsets) {
     ModelInput input = input_of({sample, sample});

@@ -16,9 +16,9 @@ constexpr uint64_t kSeeds = 60;
 
 bool is_cpu(const std::string& backend) { return backend.rfind("cpu-", 0) == 0; }
 
-FastWeightProgrammer model_with(ModelConfig config, Backend backend, at::ScalarType type = at::kDouble) {
+Model model_with(ModelConfig config, Backend backend, at::ScalarType type = at::kDouble) {
   config.backend = backend;
-  return FastWeightProgrammer(config, {.seed = 3, .type = type});
+  return Model(config, {.seed = 3, .type = type});
 }
 
 std::vector<Tensor> everything(const Passes& passes) {
@@ -75,7 +75,7 @@ TEST(Engine, DeterministicModeGivesTheSameBitsAloneAndInAnyBatch) {
     config.deterministic = true;
     if (config.query == QueryTime::LastOfBatch) continue;
     const at::ScalarType type = seed % 2 ? at::kFloat : at::kDouble;
-    const FastWeightProgrammer model = model_with(config, Backend::Cpu, type);
+    const Model model = model_with(config, Backend::Cpu, type);
     const std::vector<Sample> samples = random_samples(config, 5, seed);
     const PerSample together = run_passes(model, samples).samples;
     const PerSample backwards = run_passes(model, chosen(samples, {4, 3, 2, 1, 0})).samples;
@@ -210,7 +210,7 @@ TEST(Engine, ExactFlowRefusesWhatIsNotLinearOrNotConstant) {
 TEST(Engine, AnInputOfZeroLengthMovesNothing) {
   ModelInput input = {.series = shared_times(at::arange(4, at::kDouble), random({2, 4, 1}, 1))};
   input.output_times = {at::zeros({2}, at::kDouble), at::arange(3, at::kLong)};
-  const FastWeightProgrammer model = model_with({}, Backend::Cpu);
+  const Model model = model_with({}, Backend::Cpu);
   const ModelOutput output = model.forward(input);
   EXPECT_TRUE(at::isfinite(output.outputs).all().item<bool>());
   const std::vector<Tensor> grads =

@@ -28,9 +28,7 @@ ModelConfig small_config() {
   return config;
 }
 
-FastWeightProgrammer model_of(const ModelConfig& config) {
-  return FastWeightProgrammer(config, {.seed = 9, .type = at::kDouble});
-}
+Model model_of(const ModelConfig& config) { return Model(config, {.seed = 9, .type = at::kDouble}); }
 
 RaggedSeries observations(const std::vector<int64_t>& lengths) {
   std::vector<Tensor> times, values;
@@ -121,7 +119,7 @@ TEST(Exactness, HebbIsTheSumOfItsWritings) {
     config.drive = c.drive;
     config.control.kind = c.control;
     config.value_norm = c.drive == Drive::DerivativeValues;
-    const FastWeightProgrammer model = model_of(config);
+    const Model model = model_of(config);
     const PlainModel plain(model);
     const RaggedSeries series = observations({6, 2, 4});
     const RecordGradients off(false);
@@ -168,7 +166,7 @@ TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
   config.rule = "delta_pre";
   config.control.kind = ControlKind::Hold;
   config.initial = InitialWeights::Zero;
-  const FastWeightProgrammer model = model_of(config);
+  const Model model = model_of(config);
   const RaggedSeries series = observations({7, 3, 4});
   const Tensor w0 = random({3, 2, 5, 3}, 90);
   const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
@@ -218,7 +216,7 @@ TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
     config.control.depth = 2;
     config.control.window_increments = 2;
     config.control.clock = clock;
-    const FastWeightProgrammer model = model_of(config);
+    const Model model = model_of(config);
     const RaggedSeries series = observations({8, 3, 6});
     const Tensor w0 = random({3, 2, 5, 3}, 91);
     const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));

@@ -46,8 +46,8 @@ RaggedSeries observations(const Size& size) {
   return ragged(times, values);
 }
 
-FastWeightProgrammer small_model(const ModelConfig& config, const std::vector<Rule>& own_rules = {}) {
-  return FastWeightProgrammer(config, {.seed = 5, .type = at::kDouble, .own_rules = own_rules});
+Model small_model(const ModelConfig& config, const std::vector<Rule>& own_rules = {}) {
+  return Model(config, {.seed = 5, .type = at::kDouble, .own_rules = own_rules});
 }
 
 ModelInput input_of(const ModelConfig& config, const Size& size) {
@@ -64,15 +64,15 @@ ModelInput started(ModelInput input, const ModelConfig& config) {
 }
 
 // the loss of a model as a function of a tensor of its input
-LossOf loss_of(const FastWeightProgrammer& model, const std::function<ModelInput(const Tensor&)>& with) {
+LossOf loss_of(const Model& model, const std::function<ModelInput(const Tensor&)>& with) {
   return [model, with](const SolverConfig& solver, const Tensor& x) {
-    FastWeightProgrammer copy = model;
+    Model copy = model;
     copy.set_solver(solver);
     return random_loss(3)(copy.forward(with(x)).outputs);
   };
 }
 
-LossOf loss_of_values(const FastWeightProgrammer& model, const ModelInput& input) {
+LossOf loss_of_values(const Model& model, const ModelInput& input) {
   return loss_of(model, [input](const Tensor& values) {
     ModelInput moved = input;
     moved.series.values = values;
@@ -86,7 +86,7 @@ const Size kLively = {{7, 4, 5}, 1}, kGentle = {{3, 2, 2}, 0.4}, kWindows = {{5,
 
 // half of the hidden units always on and half always off, so that the field has no kinks: at a kink inside a
 // step no method has its order
-void keep_hidden_units(const FastWeightProgrammer& model) {
+void keep_hidden_units(const Model& model) {
   const RecordGradients off(false);
   for (const auto& [name, parameter] : model.parameters()) {
     const bool deep = name.rfind("layers.", 0) == 0 && name.find(".ff.in.bias") != std::string::npos;
@@ -149,7 +149,7 @@ TEST(ModelGradient, OfATensorMap) {
   config.initial = InitialWeights::FirstObservation;
   config.map_hidden_size = 8;
   const ModelInput input = input_of(config, kGentle);
-  const FastWeightProgrammer model = small_model(config);
+  const Model model = small_model(config);
   expect_exact_gradients(model, input);
   keep_hidden_units(model);
   // units that are off have no gradient, the parameters as a whole have
@@ -159,7 +159,7 @@ TEST(ModelGradient, OfATensorMap) {
 
 // parameters and values of one model
 void expect_all_gradients(const ModelConfig& config, const std::vector<std::string>& silent = {}) {
-  const FastWeightProgrammer model = small_model(config);
+  const Model model = small_model(config);
   expect_exact_gradients(model, input_of(config, {{4, 2, 3}, 1}), silent);
   keep_hidden_units(model);
   ModelInput input = input_of(config, config.control.kind == ControlKind::LogSignature ? kWindows : kGentle);
@@ -281,7 +281,7 @@ TEST(ModelGradient, OfStaticFeatures) {
     config.initial = InitialWeights::StaticFeatures;
     config.static_features = 8;
     config.static_hidden_size = 13;
-    const FastWeightProgrammer model = small_model(config);
+    const Model model = small_model(config);
     const ModelInput input = input_of(config, kGentle);
     expect_exact_gradients(model, input);
     keep_hidden_units(model);
@@ -298,7 +298,7 @@ TEST(ModelGradient, OfTheStateAtTheStart) {
   ModelConfig config = small_config();
   config.layers = 2;
   config.rule = "oja";
-  const FastWeightProgrammer model = small_model(config);
+  const Model model = small_model(config);
   keep_hidden_units(model);
   const ModelInput input = input_of(config, kGentle);
   const LossOf loss = loss_of(model, [&](const Tensor& w) {
@@ -318,7 +318,7 @@ TEST(ModelGradient, OfSeveralOutputsPerSample) {
     ModelConfig config = small_config();
     config.drive = drive;
     config.layers = 2;
-    const FastWeightProgrammer model = small_model(config);
+    const Model model = small_model(config);
     keep_hidden_units(model);
     ModelInput input = started(input_of(config, {{4, 2, 3}, 0.2}), config);
     const Tensor t = input.series.times;
@@ -337,11 +337,11 @@ TEST(ModelGradient, WithDropout) {
   config.layers = 2;
   config.value_dropout = 0.4;
   config.dropout = 0.3;
-  const FastWeightProgrammer model = small_model(config);
+  const Model model = small_model(config);
   keep_hidden_units(model);
   const ModelInput input = started(input_of(config, kGentle), config);
   const LossOf loss = [&](const SolverConfig& solver, const Tensor& values) {
-    FastWeightProgrammer copy = model;
+    Model copy = model;
     copy.set_solver(solver);
     ModelInput moved = input;
     moved.series.values = values;
@@ -358,7 +358,7 @@ TEST(ModelGradient, OfARuleOfOnesOwn) {
                     }};
   ModelConfig config = small_config();
   config.rule = own.name;
-  const FastWeightProgrammer model = small_model(config, {own});
+  const Model model = small_model(config, {own});
   expect_exact_gradients(model, input_of(config, kGentle));
   expect_adjoint_converges(model, input_of(config, kGentle));
 }

@@ -23,7 +23,7 @@ constexpr double kStep = 1e-5, kTolerance = 1e-7, kRounding = 1e-10;
 
 // exact and checkpointed gradients of every parameter equal central differences; `silent` names parameters
 // that the outputs do not depend on
-inline void expect_exact_gradients(const FastWeightProgrammer& model, const ModelInput& input,
+inline void expect_exact_gradients(const Model& model, const ModelInput& input,
                                    const std::vector<std::string>& silent = {}) {
   const GradcheckOptions options = {
       .modes = {Gradient::Exact, Gradient::Checkpointed}, .directions = 1, .step = kStep};
@@ -57,7 +57,7 @@ inline void expect_fourth_order(const AdjointErrors& errors) {
   EXPECT_LT(errors.coarse, 1e-2);
 }
 
-inline void expect_adjoint_converges(FastWeightProgrammer model, const ModelInput& input) {
+inline void expect_adjoint_converges(Model model, const ModelInput& input) {
   const auto error = [&](double max_step) {
     model.set_solver(steps_of(max_step, Gradient::Adjoint));
     const AdjointError found = adjoint_error(model, input, random_loss(3));

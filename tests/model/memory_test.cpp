@@ -11,7 +11,7 @@ namespace fastweights::testing {
 namespace {
 
 struct Task {
-  FastWeightProgrammer model;
+  Model model;
   ModelInput input;
 
   void step() {
@@ -44,7 +44,7 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
   config.backend = Backend::Cpu;
   const int64_t samples = deep ? 150 : 300, points = kind == Kind::Windows ? 1501 : 301;
   const Tensor values = random({samples, points, 15}, 1).to(at::kFloat);
-  return {FastWeightProgrammer(config), {.series = shared_times(at::arange(points, at::kDouble), values)}};
+  return {Model(config), {.series = shared_times(at::arange(points, at::kDouble), values)}};
 }
 
 void expect_peak_near_plan(Kind kind, const std::vector<int64_t>& limits) {

@@ -2,8 +2,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "fastweights/model.h"
 #include "fastweights/safetensors.h"
-#include "fastweights/sequence_model.h"
 #include "support/support.h"
 
 namespace fastweights {
@@ -63,7 +63,7 @@ class ModelFile : public ::testing::Test {
 
   // the sentence for a file whose contents were changed
   std::string refused(const std::function<void(NamedTensors&)>& change) const {
-    save_model(path("model"), FastWeightProgrammer(rich_config()));
+    save_model(path("model"), Model(rich_config()));
     NamedTensors contents = load_safetensors(path("model"));
     change(contents);
     save_safetensors(path("model"), contents);
@@ -78,9 +78,9 @@ class ModelFile : public ::testing::Test {
 
 TEST_F(ModelFile, ComesBackBitForBit) {
   for (const auto type : {at::kFloat, at::kDouble}) {
-    const FastWeightProgrammer model(rich_config(), {.seed = 7, .type = type});
+    const Model model(rich_config(), {.seed = 7, .type = type});
     save_model(path("model"), model);
-    const FastWeightProgrammer back = load_model(path("model"));
+    const Model back = load_model(path("model"));
     EXPECT_TRUE(back.config() == model.config());
     ASSERT_EQ(back.parameters().size(), model.parameters().size());
     for (size_t i = 0; i < model.parameters().size(); ++i) {
@@ -97,8 +97,8 @@ TEST_F(ModelFile, ComesBackBitForBit) {
 }
 
 TEST_F(ModelFile, WritingAgainReplacesTheFileAndLeavesNothingElse) {
-  save_model(path("model"), FastWeightProgrammer(rich_config(), {.seed = 1}));
-  const FastWeightProgrammer second(rich_config(), {.seed = 2});
+  save_model(path("model"), Model(rich_config(), {.seed = 1}));
+  const Model second(rich_config(), {.seed = 2});
   save_model(path("model"), second);
   EXPECT_TRUE(at::equal(load_model(path("model")).parameters()[0].second, second.parameters()[0].second));
   const std::filesystem::directory_iterator begin(folder_), end;
@@ -108,8 +108,8 @@ TEST_F(ModelFile, WritingAgainReplacesTheFileAndLeavesNothingElse) {
 TEST_F(ModelFile, AModelOfAGpuCanBeLoadedWithoutOne) {
   ModelConfig config = rich_config();
   config.backend = Backend::Cuda;
-  save_model(path("model"), FastWeightProgrammer(config));
-  const FastWeightProgrammer back = load_model(path("model"));
+  save_model(path("model"), Model(config));
+  const Model back = load_model(path("model"));
   EXPECT_EQ(back.config().backend, Backend::Cuda);
   EXPECT_EQ(testing::error_message<std::runtime_error>([&] { back.forward(some_input()); }),
             "[model] backend cuda cannot be used: the model is on the CPU");
@@ -118,14 +118,14 @@ TEST_F(ModelFile, AModelOfAGpuCanBeLoadedWithoutOne) {
 TEST_F(ModelFile, OwnRulesMustBeGiven) {
   ModelConfig config = rich_config();
   config.rule = own_rule().name;
-  const FastWeightProgrammer model(config, {.own_rules = {own_rule()}});
+  const Model model(config, {.own_rules = {own_rule()}});
   save_model(path("model"), model);
   EXPECT_EQ(
       error_message<std::runtime_error>([&] {
         load_model(path("model"));
       }).find("[load_model] " + path("model") + ": [config] rule cannot be 'decaying_hebb'; the nearest is "),
       0u);
-  const FastWeightProgrammer back = load_model(path("model"), {own_rule()});
+  const Model back = load_model(path("model"), {own_rule()});
   EXPECT_TRUE(at::equal(back.forward(some_input()).outputs, model.forward(some_input()).outputs));
 }
 
@@ -182,7 +182,7 @@ TEST_F(ModelFile, FilesThatAreNoModelsAreNamed) {
   EXPECT_EQ(refusal("empty").find(path("empty") + ": "), 0u);
   std::ofstream(path("text")) << "Call me Ishmael. Some years ago, never mind how long precisely";
   EXPECT_EQ(refusal("text").find(path("text") + ": "), 0u);
-  save_model(path("model"), FastWeightProgrammer(rich_config()));
+  save_model(path("model"), Model(rich_config()));
   const auto size = std::filesystem::file_size(path("model"));
   for (const auto part : {size - 1, size / 2, size / 8, decltype(size){100}, decltype(size){8}}) {
     std::filesystem::resize_file(path("model"), part);
@@ -191,7 +191,7 @@ TEST_F(ModelFile, FilesThatAreNoModelsAreNamed) {
 }
 
 TEST_F(ModelFile, AFolderThatCannotBeWrittenIsNamed) {
-  const FastWeightProgrammer model(rich_config());
+  const Model model(rich_config());
   const auto refusal = [&](const std::string& where) {
     return error_message<std::runtime_error>([&] { save_model(where, model); });
   };
@@ -210,7 +210,7 @@ TEST_F(ModelFile, AFolderThatCannotBeWrittenIsNamed) {
 // it. Any later version and any other LibTorch must read it and compute the same: files stay readable.
 TEST_F(ModelFile, AFileOfAnEarlierVersionGivesTheSameOutputs) {
   const std::string folder = FASTWEIGHTS_TEST_DATA;
-  const FastWeightProgrammer model = load_model(folder + "/model_libtorch_1_13.safetensors");
+  const Model model = load_model(folder + "/model_libtorch_1_13.safetensors");
   EXPECT_TRUE(model.config() == rich_config());
   EXPECT_EQ(model.parameters()[0].second.scalar_type(), at::kFloat);
   const NamedTensors batch = load_safetensors(folder + "/model_libtorch_1_13_batch.safetensors");

@@ -88,7 +88,7 @@ Tensor weights_at(const ModelOutput& out, int64_t layer, int64_t b, int64_t j) {
 // stops at `stops` (one time per sample), goes on to the end, and compares with one solve that does both
 void expect_split_is_whole(const NamedConfig& named, std::vector<Sample> samples,
                            const std::vector<double>& stops) {
-  const FastWeightProgrammer model(named.config, {.type = at::kDouble});
+  const Model model(named.config, {.type = at::kDouble});
   for (size_t b = 0; b < samples.size(); ++b) samples[b].outputs = {stops[b]};
   const ModelOutput first = model.forward(input_of(samples));
   for (size_t b = 0; b < samples.size(); ++b) samples[b].outputs = {last_time(samples[b])};
@@ -172,7 +172,7 @@ TEST(ModelOutputs, StoppingAfterWholeFixedStepsAndGoingOnIsOneSolve) {
 TEST(ModelOutputs, OutputsAtObservationsAreThoseOfSolvesThatStopThere) {
   for (NamedConfig named : all_controls()) {
     named.config.deterministic = true;
-    const FastWeightProgrammer model(named.config, {.type = at::kDouble});
+    const Model model(named.config, {.type = at::kDouble});
     std::vector<Sample> samples = two_series();
     samples.push_back(samples[1]);
     samples[0].outputs = {time_at(samples[0], 0), time_at(samples[0], 2), time_at(samples[0], 3),
@@ -209,7 +209,7 @@ TEST(ModelOutputs, OutputsBetweenObservationsCutStepsAndMoveOthersByTheErrorOfTh
   std::vector<double> errors;
   for (double max_step : {0.4, 0.1}) {
     named.config.solver.max_step = max_step;
-    const FastWeightProgrammer model(named.config, {.type = at::kDouble});
+    const Model model(named.config, {.type = at::kDouble});
     samples[0].outputs = {last_time(samples[0])};
     const Tensor plain = model.forward(input_of(samples)).w[0][0];
     samples[0].outputs = {time_at(samples[0], 1) + 0.013, last_time(samples[0])};
@@ -224,7 +224,7 @@ TEST(ModelOutputs, OutputsOnTheGridOfFixedStepsAreFreeOfCharge) {
   NamedConfig named = all_controls()[1];
   named.config.solver.steps = StepRule::Fixed;
   named.config.solver.step_size = 0.25;
-  const FastWeightProgrammer model(named.config, {.type = at::kDouble});
+  const Model model(named.config, {.type = at::kDouble});
   std::vector<Sample> samples = two_series();
   const double begin = time_at(samples[0], 0);
   samples[0].outputs = {begin + 0.25, begin + 0.5, begin + 1.25};
@@ -238,7 +238,7 @@ TEST(ModelOutputs, OutputsOnTheGridOfFixedStepsAreFreeOfCharge) {
 
 TEST(ModelOutputs, TheDefaultOutputIsTheEndOfEachSeries) {
   for (const NamedConfig& named : all_controls()) {
-    const FastWeightProgrammer model(named.config, {.type = at::kDouble});
+    const Model model(named.config, {.type = at::kDouble});
     std::vector<Sample> samples = two_series();
     for (Sample& s : samples) s.outputs = {last_time(s)};
     ModelInput input = input_of(samples);
@@ -257,7 +257,7 @@ TEST(ModelOutputs, BehindADroppedTailNothingMoves) {
     if (c.kind != ControlKind::LogSignature || c.window_duration > 0) continue;
     c.window_tail = WindowTail::Drop;
     c.window_increments = 2;
-    const FastWeightProgrammer model(named.config, {.type = at::kDouble});
+    const Model model(named.config, {.type = at::kDouble});
     // five increments of which the fifth is dropped
     std::vector<Sample> samples = {two_series()[0]};
     samples[0].outputs = {time_at(samples[0], 4), last_time(samples[0])};
@@ -274,7 +274,7 @@ TEST(ModelOutputs, ABatchThatWantsNoOutputsHasItsStart) {
     for (NamedConfig named : all_controls()) {
       named.config.solver.steps = steps;
       named.config.solver.method = "dopri5";
-      const FastWeightProgrammer model(named.config, {.type = at::kDouble});
+      const Model model(named.config, {.type = at::kDouble});
       std::vector<Sample> samples = two_series();
       for (size_t count : {1, 2}) {
         samples.resize(count);

@@ -25,7 +25,7 @@ struct Reading {
 
 class PlainModel {
  public:
-  explicit PlainModel(const FastWeightProgrammer& model) : config(model.config()) {
+  explicit PlainModel(const Model& model) : config(model.config()) {
     for (const auto& [name, parameter] : model.parameters()) parameters_[name] = parameter.detach();
   }
 

@@ -33,8 +33,8 @@ std::string about(const ModelConfig& config, uint64_t seed) {
   return "seed " + std::to_string(seed) + ": " + text;
 }
 
-FastWeightProgrammer model_of(const ModelConfig& config, at::ScalarType type = at::kDouble) {
-  return FastWeightProgrammer(config, {.seed = 3, .type = type});
+Model model_of(const ModelConfig& config, at::ScalarType type = at::kDouble) {
+  return Model(config, {.seed = 3, .type = type});
 }
 
 // A relu inside the field makes corners and, where a derivative goes through it, jumps. An adaptive solve
@@ -87,7 +87,7 @@ std::string difference(const PerSample& got, const PerSample& expected) {
   return "";
 }
 
-PerSample one_by_one(const FastWeightProgrammer& model, const std::vector<Sample>& samples) {
+PerSample one_by_one(const Model& model, const std::vector<Sample>& samples) {
   PerSample result;
   for (const Sample& sample : samples) result.push_back(run_passes(model, {sample}).samples[0]);
   return result;
@@ -120,7 +120,7 @@ TEST(ModelProperties, RandomConfigurationsMeetEveryChoice) {
 TEST(ModelProperties, SampleInABatchIsTheSampleAlone) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
     const ModelConfig config = random_config(seed);
-    const FastWeightProgrammer model = model_of(config);
+    const Model model = model_of(config);
     const std::vector<Sample> samples = random_samples(config, kSamples, seed);
     const Passes together = run_passes(model, samples);
     ASSERT_TRUE(together.output.status) << together.output.status.message() << about(config, seed);
@@ -138,7 +138,7 @@ TEST(ModelProperties, SampleInABatchIsTheSampleAlone) {
 }
 
 // results of each sample in a batch of a given order, back in the order of the samples
-PerSample in_order(const FastWeightProgrammer& model, const std::vector<Sample>& samples,
+PerSample in_order(const Model& model, const std::vector<Sample>& samples,
                    const std::vector<int64_t>& order) {
   const PerSample found = run_passes(model, chosen(samples, order)).samples;
   PerSample result(samples.size());
@@ -150,7 +150,7 @@ TEST(ModelProperties, OrderOfSamplesIsTheOrderOfOutputs) {
   const std::vector<int64_t> order = {3, 0, 4, 2, 1};
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
     const ModelConfig config = random_config(seed);
-    const FastWeightProgrammer model = model_of(config);
+    const Model model = model_of(config);
     const std::vector<Sample> samples = random_samples(config, kSamples, seed);
     const PerSample plain = run_passes(model, samples).samples;
     expect_close(in_order(model, samples, order), plain, tolerances_of(config), about(config, seed));
@@ -186,7 +186,7 @@ std::vector<DeterministicCase> deterministic_cases() {
 
 // the samples in a batch, in a batch of another order and in a smaller one have the bits that they have alone
 void expect_bits(const DeterministicCase& c, const PerSample& alone) {
-  const FastWeightProgrammer model = model_of(c.config, c.type);
+  const Model model = model_of(c.config, c.type);
   const std::vector<Sample> samples = random_samples(c.config, c.samples, c.seed);
   EXPECT_EQ(difference(run_passes(model, samples).samples, alone), "") << about(c.config, c.seed);
   std::vector<int64_t> order(c.samples);
@@ -244,7 +244,7 @@ TEST(ModelProperties, NothingOfASampleReachesTheOthers) {
     }
     for (bool deterministic : {false, true}) {
       config.deterministic = deterministic;
-      const FastWeightProgrammer model = model_of(config);
+      const Model model = model_of(config);
       const PerSample alone = one_by_one(model, samples);
       // the second kind of numbers overflows
       for (double huge : {1e30, 1e300}) {
@@ -266,7 +266,7 @@ TEST(ModelProperties, NothingOfASampleReachesTheOthers) {
 TEST(ModelProperties, TimesOfSamplesMeanNothingAcrossSamples) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
     const ModelConfig config = random_config(seed);
-    const FastWeightProgrammer model = model_of(config);
+    const Model model = model_of(config);
     std::vector<Sample> samples = random_samples(config, kSamples, seed);
     for (size_t b = 0; b < samples.size(); ++b) {
       const double offset = std::vector<double>{0, 1e6, -1e6, 0x1p30, 17}[b];
@@ -289,7 +289,7 @@ std::vector<Sample> moved(std::vector<Sample> samples, double factor, double off
 TEST(ModelProperties, OnlyDifferencesOfTimesMatter) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
     const ModelConfig config = random_config(seed);
-    const FastWeightProgrammer model = model_of(config);
+    const Model model = model_of(config);
     const std::vector<Sample> samples = random_samples(config, 3, seed);
     const PerSample plain = run_passes(model, samples).samples;
     // gaps of 0.1 between times around 1000 are known to 1e-12, and cubic paths take their squares
@@ -323,8 +323,8 @@ Tensor blocks(const Tensor& x, int64_t dimension, const Tensor& order) {
 enum class Blocks { No, Yes };
 
 // gives the model's parameter `name` of `from`, with its rows and columns in the order of the heads
-void copy_permuted(const FastWeightProgrammer& from, FastWeightProgrammer& to, const std::string& name,
-                   Blocks rows, Blocks columns, const Tensor& order) {
+void copy_permuted(const Model& from, Model& to, const std::string& name, Blocks rows, Blocks columns,
+                   const Tensor& order) {
   const RecordGradients off(false);
   for (size_t i = 0; i < from.parameters().size(); ++i) {
     const std::string& full = from.parameters()[i].first;
@@ -336,9 +336,9 @@ void copy_permuted(const FastWeightProgrammer& from, FastWeightProgrammer& to, c
   }
 }
 
-FastWeightProgrammer with_heads(const FastWeightProgrammer& model, const Tensor& order) {
+Model with_heads(const Model& model, const Tensor& order) {
   const ModelConfig& c = model.config();
-  FastWeightProgrammer result = model_of(c);
+  Model result = model_of(c);
   const auto copy = [&](const std::string& name, Blocks rows, Blocks columns) {
     copy_permuted(model, result, name, rows, columns, order);
   };
@@ -369,7 +369,7 @@ TEST(ModelProperties, OrderOfHeadsDoesNotMatter) {
     const ModelConfig config = random_config(seed);
     if (config.drive == Drive::TensorMap || config.heads == 1) continue;
     const Tensor order = (at::arange(config.heads, at::kLong) + 1) % config.heads;
-    const FastWeightProgrammer model = model_of(config), other = with_heads(model, order);
+    const Model model = model_of(config), other = with_heads(model, order);
     const ModelInput input = input_of(random_samples(config, 3, seed));
     const ModelOutput expected = model.forward(input), got = other.forward(input);
     const double tolerance = tolerances_of(config).values;

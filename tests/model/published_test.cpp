@@ -13,7 +13,7 @@ using testing::error_message;
 using testing::random;
 
 // numbers of the models of the published code, counted there by building its own modules
-int64_t parameters(ModelConfig config) { return FastWeightProgrammer(config).parameter_count(); }
+int64_t parameters(ModelConfig config) { return Model(config).parameter_count(); }
 
 int64_t with_value_norm(ModelConfig config) {
   config.value_norm = true;
@@ -21,7 +21,7 @@ int64_t with_value_norm(ModelConfig config) {
 }
 
 int64_t unused_parameters(const ModelConfig& config) {
-  const FastWeightProgrammer model(config);
+  const Model model(config);
   int64_t count = 0;
   for (const auto& [name, tensor] : model.parameters()) {
     if (name.rfind("unused.", 0) == 0) count += tensor.numel();
@@ -31,7 +31,7 @@ int64_t unused_parameters(const ModelConfig& config) {
 
 // fast weights of one sample
 int64_t state_size(const ModelConfig& config) {
-  const FastWeightProgrammer model(config);
+  const Model model(config);
   const Tensor times = at::arange(5, at::kDouble);
   const RaggedSeries series = shared_times(times, random({5, config.channels}, 1));
   ModelInput input = {.series = series};
@@ -119,11 +119,11 @@ TEST(Published, AnUnknownModelIsNamedWithTheNearestOne) {
 }
 
 struct Loading {
-  FastWeightProgrammer model;
+  Model model;
   std::map<std::string, Tensor> tensors;  // by the published names, as they should be
 };
 
-Tensor parameter_of(const FastWeightProgrammer& model, const std::string& wanted) {
+Tensor parameter_of(const Model& model, const std::string& wanted) {
   for (const auto& [name, tensor] : model.parameters()) {
     if (name == wanted) return tensor;
   }
@@ -137,7 +137,7 @@ Loading small_model() {
   config.hidden_size = 6;
   config.heads = 2;
   config.feed_forward_size = 5;
-  Loading result = {FastWeightProgrammer(config, {.seed = 5}), {}};
+  Loading result = {Model(config, {.seed = 5}), {}};
   const std::pair<const char*, const char*> names[] = {{"layers.0.input", "update_net.input_proj"},
                                                        {"layers.0.norm", "update_net.input_layer_norm"},
                                                        {"layers.0.programme", "update_net.kb_net"},
@@ -149,7 +149,7 @@ Loading small_model() {
                                                        {"ff.out", "ff_block.ff_layers.3"},
                                                        {"head", "linear"},
                                                        {"unused", "initial_network"}};
-  const FastWeightProgrammer other(config, {.seed = 6});
+  const Model other(config, {.seed = 6});
   for (const auto& [name, tensor] : other.parameters()) {
     const size_t dot = name.rfind('.');
     for (const auto& [ours, theirs] : names) {

@@ -29,8 +29,8 @@ inline RaggedSeries some_series() {
                 {random({6, kChannels}, 3), random({4, kChannels}, 4)});
 }
 
-inline FastWeightProgrammer small_model(const ModelConfig& config = small_config()) {
-  return FastWeightProgrammer(config, {.type = at::kDouble});
+inline Model small_model(const ModelConfig& config = small_config()) {
+  return Model(config, {.type = at::kDouble});
 }
 
 inline std::string refusal(const ModelInput& input, const ModelConfig& config = small_config()) {

@@ -39,7 +39,7 @@ TEST(EngineCases, TheForcedBackendIsTheOneThatRan) {
   config.backend = Backend::Reference;
   const RaggedSeries series =
       shared_times(at::arange(4, at::kDouble), at::linspace(-1, 1, 8, at::kFloat).view({4, 2}));
-  EXPECT_EQ(FastWeightProgrammer(config).forward({.series = series}).backend, "reference");
+  EXPECT_EQ(Model(config).forward({.series = series}).backend, "reference");
 }
 
 TEST(EngineCases, SeeTheRoundingOfFloat32) {

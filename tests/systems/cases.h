@@ -34,8 +34,8 @@ inline ModelConfig small_system(const std::string& name, int64_t static_features
   return config;
 }
 
-inline SequenceModel small_model_of(const ModelConfig& config) {
-  return SequenceModel(config, {.seed = 5, .type = at::kDouble});
+inline Model small_model_of(const ModelConfig& config) {
+  return Model(config, {.seed = 5, .type = at::kDouble});
 }
 
 /// Series of 7, 4 and 9 irregular rows with missing values; the first channel is time. Some rows have nothing

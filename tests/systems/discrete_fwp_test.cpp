@@ -180,7 +180,7 @@ TEST(DeltaNet, KernelsAndTheDefinitionAgree) {
   std::vector<Tensor> outputs, weights;
   for (const Backend backend : {Backend::Reference, Backend::Cpu}) {
     config.backend = backend;
-    const ModelOutput out = SequenceModel(config, {.type = at::kDouble}).forward(input);
+    const ModelOutput out = Model(config, {.type = at::kDouble}).forward(input);
     EXPECT_EQ(out.backend == "reference", backend == Backend::Reference) << out.backend;
     outputs.push_back(out.outputs.detach());
     weights.push_back(out.w[0].detach());

@@ -58,7 +58,7 @@ std::map<double, Tensor> plain_solution(const PlainSystem& net, const PlainRows&
   return result;
 }
 
-Compared plain_forward(const SequenceModel& model, const ModelInput& input, const ForwardOptions& options) {
+Compared plain_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const PlainSystem net(model);
   const LatentConfig& latent = model.config().latent;
   std::vector<Tensor> mean, variance, outputs;
@@ -94,7 +94,7 @@ Compared plain_forward(const SequenceModel& model, const ModelInput& input, cons
 TEST(LatentOde, EqualsItsEquationsInTraining) {
   const ModelInput input = some_input();
   const ForwardOptions options = {.mode = Mode::Train, .seed = 11};
-  const SequenceModel model(some_config(), {.type = at::kDouble});
+  const Model model(some_config(), {.type = at::kDouble});
   const ModelOutput output = model.forward(input, options);
   expect_same(model, {output.outputs, random_loss(3)(output.outputs) + output.further_loss},
               plain_forward(model, input, options));
@@ -102,19 +102,19 @@ TEST(LatentOde, EqualsItsEquationsInTraining) {
 
 TEST(LatentOde, DrawsNothingInEvaluation) {
   const ModelInput input = some_input();
-  const SequenceModel model(some_config(), {.type = at::kDouble});
+  const Model model(some_config(), {.type = at::kDouble});
   const ModelOutput output = model.forward(input);
   EXPECT_LT(relative_error(output.outputs.detach(), plain_forward(model, input, {}).outputs.detach()), kSame);
   EXPECT_FALSE(output.further_loss.defined());
 }
 
 TEST(LatentOde, SamplesDoNotDependOnTheirBatch) {
-  const SequenceModel model(some_config(), {.type = at::kDouble});
+  const Model model(some_config(), {.type = at::kDouble});
   expect_independent(model, some_input());
 }
 
 TEST(LatentOde, GradientsEqualCentralDifferences) {
-  const SequenceModel model(some_config(), {.type = at::kDouble});
+  const Model model(some_config(), {.type = at::kDouble});
   const GradcheckOptions options = {
       .modes = {Gradient::Exact, Gradient::Checkpointed}, .directions = 1, .step = 1e-5};
   for (const GradcheckRow& row : gradcheck(model, some_input(), random_loss(3), options)) {
@@ -127,7 +127,7 @@ TEST(LatentOde, GradientsEqualCentralDifferences) {
 
 TEST(LatentOde, AdjointConvergesToTheGradient) {
   const ModelInput input = some_input();
-  SequenceModel model(some_config(), {.type = at::kDouble});
+  Model model(some_config(), {.type = at::kDouble});
   const auto gradient = [&](const SolverConfig& solver) {
     model.set_solver(solver);
     const Tensor number = random_loss(3)(model.forward(input).outputs);

@@ -76,7 +76,7 @@ std::vector<Tensor> plain_states(const PlainSystem& net, const ModelConfig& c, c
 }
 
 // all outputs, and a number of them with what a training pass adds to the loss
-Compared plain_forward(const SequenceModel& model, const ModelInput& input, const ForwardOptions& options) {
+Compared plain_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const PlainSystem net(model);
   const ModelConfig& c = model.config();
   std::vector<Tensor> first, mean, variance, outputs;
@@ -109,7 +109,7 @@ Compared plain_forward(const SequenceModel& model, const ModelInput& input, cons
   return {all, random_loss(3)(all) + further};
 }
 
-Compared model_forward(const SequenceModel& model, const ModelInput& input, const ForwardOptions& options) {
+Compared model_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const ModelOutput output = model.forward(input, options);
   const Tensor number = random_loss(3)(output.outputs);
   return {output.outputs, output.further_loss.defined() ? number + output.further_loss : number};
@@ -120,7 +120,7 @@ TEST(OdeRfwp, EqualsItsEquationsWithEveryRuleInBothOrders) {
   for (const Rule& rule : all_rules()) {
     for (UpdateOrder order : {UpdateOrder::OdeFirst, UpdateOrder::DataFirst}) {
       SCOPED_TRACE(rule.name + (order == UpdateOrder::OdeFirst ? ", ODE first" : ", data first"));
-      const SequenceModel model(config_of(System::OdeRfwp, rule.name, order), {.type = at::kDouble});
+      const Model model(config_of(System::OdeRfwp, rule.name, order), {.type = at::kDouble});
       expect_same(model, model_forward(model, input, {}), plain_forward(model, input, {}));
     }
   }
@@ -129,8 +129,8 @@ TEST(OdeRfwp, EqualsItsEquationsWithEveryRuleInBothOrders) {
 TEST(OdeRfwp, LatentVariantEqualsItsEquationsInTraining) {
   const ModelInput input = some_input();
   const ForwardOptions options = {.mode = Mode::Train, .seed = 11};
-  const SequenceModel model(config_of(System::LatentOdeRfwp, "delta_post", UpdateOrder::OdeFirst),
-                            {.type = at::kDouble});
+  const Model model(config_of(System::LatentOdeRfwp, "delta_post", UpdateOrder::OdeFirst),
+                    {.type = at::kDouble});
   expect_same(model, model_forward(model, input, options), plain_forward(model, input, options));
   const Tensor mean = plain_forward(model, input, {}).outputs;
   EXPECT_LT(relative_error(model.forward(input).outputs.detach(), mean.detach()), kSame);
@@ -139,14 +139,14 @@ TEST(OdeRfwp, LatentVariantEqualsItsEquationsInTraining) {
 
 TEST(OdeRfwp, SamplesDoNotDependOnTheirBatch) {
   for (System system : {System::OdeRfwp, System::LatentOdeRfwp}) {
-    const SequenceModel model(config_of(system, "delta_pre", UpdateOrder::OdeFirst), {.type = at::kDouble});
+    const Model model(config_of(system, "delta_pre", UpdateOrder::OdeFirst), {.type = at::kDouble});
     expect_independent(model, some_input());
   }
 }
 
 TEST(OdeRfwp, GradientsEqualCentralDifferences) {
   for (System system : {System::OdeRfwp, System::LatentOdeRfwp}) {
-    const SequenceModel model(config_of(system, "oja_softmax", UpdateOrder::OdeFirst), {.type = at::kDouble});
+    const Model model(config_of(system, "oja_softmax", UpdateOrder::OdeFirst), {.type = at::kDouble});
     const GradcheckOptions options = {
         .modes = {Gradient::Exact, Gradient::Checkpointed}, .directions = 1, .step = 1e-5};
     // differences of that step leave about 1e-10 of a third derivative, which may be large
@@ -160,7 +160,7 @@ TEST(OdeRfwp, GradientsEqualCentralDifferences) {
 
 TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
   const ModelInput input = some_input();
-  SequenceModel model(config_of(System::OdeRfwp, "hebb", UpdateOrder::OdeFirst), {.type = at::kDouble});
+  Model model(config_of(System::OdeRfwp, "hebb", UpdateOrder::OdeFirst), {.type = at::kDouble});
   const auto outputs = [&](const SolverConfig& solver) {
     model.set_solver(solver);
     return model.forward(input).outputs.detach();
@@ -181,7 +181,7 @@ TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
 
 TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
   const ModelInput input = some_input();
-  SequenceModel model(config_of(System::OdeRfwp, "hebb", UpdateOrder::DataFirst), {.type = at::kDouble});
+  Model model(config_of(System::OdeRfwp, "hebb", UpdateOrder::DataFirst), {.type = at::kDouble});
   SolverConfig solver = {.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-10, .atol = 1e-12};
   model.set_solver(solver);
   const Tensor alone = model.forward(input).outputs.detach();
@@ -192,7 +192,7 @@ TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
 
 TEST(OdeRfwp, FastWeightsAtTheOutputsAreToldBySample) {
   const ModelConfig config = config_of(System::OdeRfwp, "hebb", UpdateOrder::OdeFirst);
-  const SequenceModel model(config, {.type = at::kDouble});
+  const Model model(config, {.type = at::kDouble});
   ModelInput input = some_input();
   const ModelOutput output = model.forward(input);
   EXPECT_EQ(output.w[0].sizes(), (std::vector<int64_t>{12, 2, 3, 3}));
@@ -205,7 +205,7 @@ TEST(OdeRfwp, FastWeightsAtTheOutputsAreToldBySample) {
 
 TEST(OdeRfwp, SinglePrecisionIsTheSameModel) {
   const ModelConfig config = config_of(System::LatentOdeRfwp, "delta_pre", UpdateOrder::DataFirst);
-  const SequenceModel exact(config, {.type = at::kDouble}), rounded(config, {.type = at::kFloat});
+  const Model exact(config, {.type = at::kDouble}), rounded(config, {.type = at::kFloat});
   ModelInput input = some_input();
   const Tensor expected = exact.forward(input).outputs.detach();
   input.series.values = input.series.values.to(at::kFloat);
@@ -218,12 +218,10 @@ TEST(OdeRfwp, SinglePrecisionIsTheSameModel) {
 
 TEST(OdeRfwp, RefusesWhatItDoesNotHave) {
   ModelConfig config = config_of(System::OdeRfwp, "own", UpdateOrder::OdeFirst);
-  EXPECT_NE(error_message([&] { SequenceModel{config}; }).find("built-in rules only, got 'own'"),
-            std::string::npos);
+  EXPECT_NE(error_message([&] { Model{config}; }).find("built-in rules only, got 'own'"), std::string::npos);
   config = config_of(System::LatentOdeRfwp, "hebb", UpdateOrder::OdeFirst);
   config.latent.size = 3;
-  EXPECT_NE(error_message([&] { SequenceModel{config}; }).find("latent.size would not be used"),
-            std::string::npos);
+  EXPECT_NE(error_message([&] { Model{config}; }).find("latent.size would not be used"), std::string::npos);
 }
 
 }  // namespace

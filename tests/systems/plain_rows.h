@@ -113,7 +113,7 @@ inline PlainOutputs plain_outputs(const ModelConfig& config, Weights& weights, c
 /// Outputs, fast weights, and gradients of all parameters, of the series' values and of static features. Says
 /// who computed.
 inline std::string expect_equations(const ModelConfig& config, const Equations& equations) {
-  const SequenceModel model(config, {.type = at::kDouble});
+  const Model model(config, {.type = at::kDouble});
   Weights weights;
   std::vector<std::string> names;
   std::vector<Tensor> inputs;
@@ -148,7 +148,7 @@ inline std::string expect_equations(const ModelConfig& config, const Equations& 
 
 /// Each sample alone has the outputs that it has among others.
 inline void expect_samples_alone(const ModelConfig& config) {
-  const SequenceModel model(config, {.type = at::kDouble});
+  const Model model(config, {.type = at::kDouble});
   const RecordGradients off(false);
   const ModelInput all = some_input(config);
   const ModelOutput together = model.forward(all);
@@ -173,8 +173,8 @@ inline void expect_single_precision(const ModelConfig& config) {
   ModelInput rounded = input;
   rounded.series.values = input.series.values.to(at::kFloat);
   if (input.static_features.defined()) rounded.static_features = input.static_features.to(at::kFloat);
-  const Tensor exact = SequenceModel(config, {.type = at::kDouble}).forward(input).outputs,
-               found = SequenceModel(config, {.type = at::kFloat}).forward(rounded).outputs;
+  const Tensor exact = Model(config, {.type = at::kDouble}).forward(input).outputs,
+               found = Model(config, {.type = at::kFloat}).forward(rounded).outputs;
   EXPECT_EQ(found.scalar_type(), at::kFloat);
   EXPECT_LT(relative_error(found.to(at::kDouble), exact), 1e-5);
 }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/sequence_model.h"
+#include "fastweights/model.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -17,7 +17,7 @@ namespace fastweights::testing {
 /// The parameters are the model's own, so that gradients of both can be compared.
 class PlainSystem {
  public:
-  explicit PlainSystem(const SequenceModel& model) {
+  explicit PlainSystem(const Model& model) {
     for (const auto& [name, tensor] : model.parameters()) parameters_[name] = tensor;
   }
 
@@ -122,7 +122,7 @@ struct Compared {
 /// Two ways to compute the same numbers add them in another order: some hundred roundings of 1e-16 each.
 constexpr double kSame = 1e-10;
 
-inline void expect_same(const SequenceModel& model, const Compared& got, const Compared& expected) {
+inline void expect_same(const Model& model, const Compared& got, const Compared& expected) {
   EXPECT_LT(relative_error(got.outputs.detach(), expected.outputs.detach()), kSame);
   EXPECT_LT(relative_error(got.number.detach(), expected.number.detach()), kSame);
   const std::vector<Tensor> parameters = model.parameter_tensors();
@@ -137,7 +137,7 @@ inline void expect_same(const SequenceModel& model, const Compared& got, const C
 }
 
 /// A batch has the outputs of its samples alone; in training they draw as the sample at their place does.
-inline void expect_independent(const SequenceModel& model, const ModelInput& input) {
+inline void expect_independent(const Model& model, const ModelInput& input) {
   const ModelOutput together = model.forward(input);
   for (int64_t b = 0; b < input.series.samples(); ++b) {
     const int64_t begin = input.series.offsets[b].item<int64_t>(),

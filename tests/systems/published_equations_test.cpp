@@ -16,7 +16,7 @@ using testing::some_samples;
 
 using Parameters = std::map<std::string, Tensor>;
 
-Parameters parameters_of(const SequenceModel& model) {
+Parameters parameters_of(const Model& model) {
   Parameters found;
   for (const auto& [name, tensor] : model.parameters()) found[name] = tensor;
   return found;
@@ -68,7 +68,7 @@ using Equations = std::function<Tensor(const Parameters&, const Tensor& times, c
 
 // outputs and all gradients of a model and of its equations
 void expect_equal(const ModelConfig& config, const Equations& equations) {
-  const SequenceModel model = small_model_of(config);
+  const Model model = small_model_of(config);
   const auto samples = some_samples();
   ModelInput input = input_of_samples(samples);
   input.series.values = input.series.values.set_requires_grad(true);
@@ -181,7 +181,7 @@ TEST(PublishedEquations, OdeRnn) {
 
 // an output between two rows: the state of the earlier one, when time has passed
 TEST(PublishedEquations, GruDBetweenRows) {
-  const SequenceModel model = small_model_of(small_system("gru-d"));
+  const Model model = small_model_of(small_system("gru-d"));
   const auto [times, values] = some_samples()[2];
   ModelInput input = input_of_samples({{times, values}});
   const double before = times[6].item<double>(), wanted = before + 0.4 * (times[7].item<double>() - before);

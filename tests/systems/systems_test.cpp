@@ -22,7 +22,7 @@ using testing::some_samples;
 class Systems : public ::testing::TestWithParam<std::string> {};
 
 // gradients of a random sum of the outputs: all parameters, then the series' values
-std::vector<Tensor> gradients_of(const SequenceModel& model, const ModelInput& input) {
+std::vector<Tensor> gradients_of(const Model& model, const ModelInput& input) {
   ModelInput moved = input;
   moved.series.values = input.series.values.detach().clone().set_requires_grad(true);
   const ModelOutput output = model.forward(moved);
@@ -34,7 +34,7 @@ std::vector<Tensor> gradients_of(const SequenceModel& model, const ModelInput& i
 
 TEST_P(Systems, ASampleDoesNotDependOnItsBatch) {
   for (const int64_t statics : {int64_t{0}, testing::kSystemStatics}) {
-    const SequenceModel model = small_model_of(small_system(GetParam(), statics));
+    const Model model = small_model_of(small_system(GetParam(), statics));
     const auto samples = some_samples();
     const Tensor features = statics > 0 ? random({3, statics}, 77) : Tensor();
     const ModelOutput all = model.forward(input_of_samples(samples, features));
@@ -52,7 +52,7 @@ TEST_P(Systems, ASampleDoesNotDependOnItsBatch) {
 }
 
 TEST_P(Systems, StaticFeaturesMatter) {
-  const SequenceModel model = small_model_of(small_system(GetParam(), testing::kSystemStatics));
+  const Model model = small_model_of(small_system(GetParam(), testing::kSystemStatics));
   const Tensor features = random({3, testing::kSystemStatics}, 77);
   const Tensor one = model.forward(input_of_samples(some_samples(), features)).outputs;
   const Tensor other = model.forward(input_of_samples(some_samples(), features + 1)).outputs;
@@ -60,7 +60,7 @@ TEST_P(Systems, StaticFeaturesMatter) {
 }
 
 TEST_P(Systems, GradientsAreThoseOfDifferences) {
-  const SequenceModel model = small_model_of(small_system(GetParam(), testing::kSystemStatics));
+  const Model model = small_model_of(small_system(GetParam(), testing::kSystemStatics));
   const ModelInput input = input_of_samples(some_samples(), random({3, testing::kSystemStatics}, 77));
   GradcheckOptions options = {.modes = {Gradient::Exact}, .directions = 1, .step = 1e-5};
   if (model.has_solver()) options.modes.push_back(Gradient::Checkpointed);
@@ -71,7 +71,7 @@ TEST_P(Systems, GradientsAreThoseOfDifferences) {
 }
 
 TEST_P(Systems, GradientsOfValuesAreThoseOfDifferences) {
-  const SequenceModel model = small_model_of(small_system(GetParam()));
+  const Model model = small_model_of(small_system(GetParam()));
   const ModelInput input = input_of_samples(some_samples());
   const Tensor weight = random({3, testing::kSystemOutputs}, 9);
   const auto loss = [&](const Tensor& values) {
@@ -85,7 +85,7 @@ TEST_P(Systems, GradientsOfValuesAreThoseOfDifferences) {
 }
 
 TEST_P(Systems, OutputsAtAllTimes) {
-  const SequenceModel model = small_model_of(small_system(GetParam()));
+  const Model model = small_model_of(small_system(GetParam()));
   ModelInput input = input_of_samples(some_samples());
   const Tensor last = model.forward(input).outputs;
   const Tensor times = input.series.times;
@@ -118,10 +118,10 @@ TEST_P(Systems, OutputsAtAllTimes) {
 }
 
 TEST_P(Systems, AFileKeepsThem) {
-  const SequenceModel model = small_model_of(small_system(GetParam(), testing::kSystemStatics));
+  const Model model = small_model_of(small_system(GetParam(), testing::kSystemStatics));
   const std::string path = ::testing::TempDir() + "system_" + GetParam() + ".safetensors";
   save_model(path, model);
-  const SequenceModel again = load_sequence_model(path);
+  const Model again = load_model(path);
   std::remove(path.c_str());
   EXPECT_TRUE(again.config() == model.config());
   const ModelInput input = input_of_samples(some_samples(), random({3, testing::kSystemStatics}, 77));
@@ -131,7 +131,7 @@ TEST_P(Systems, AFileKeepsThem) {
 TEST_P(Systems, TrainingIsTheSameForASeedAndOtherForAnother) {
   ModelConfig config = small_system(GetParam());
   config.dropout = 0.5;
-  const SequenceModel model = small_model_of(config);
+  const Model model = small_model_of(config);
   const ModelInput input = input_of_samples(some_samples());
   const auto pass = [&](uint64_t seed) {
     return model.forward(input, {.mode = Mode::Train, .seed = seed}).outputs;
@@ -142,7 +142,7 @@ TEST_P(Systems, TrainingIsTheSameForASeedAndOtherForAnother) {
 }
 
 TEST_P(Systems, ABrokenSeriesIsNamed) {
-  const SequenceModel model = small_model_of(small_system(GetParam()));
+  const Model model = small_model_of(small_system(GetParam()));
   auto samples = some_samples();
   samples[1].second[2][1] = INFINITY;
   const std::string trouble = error_message([&] { model.forward(input_of_samples(samples)); });
@@ -160,7 +160,7 @@ TEST(SystemsCompared, TheAdjointConverges) {
     ModelConfig config = small_system(name);
     // a field without relus: corners would spoil the order
     if (config.system == System::NeuralCde) config.field = {.layers = 0, .form = config.field.form};
-    SequenceModel model = small_model_of(config);
+    Model model = small_model_of(config);
     const ModelInput input = input_of_samples(some_samples());
     const auto error = [&](double max_step) {
       const auto gradient = [&](Gradient mode) {
@@ -188,7 +188,7 @@ TEST(SystemsCompared, TheAdjointConverges) {
 // steps one by one through the generic solver, and all stages prepared at once
 TEST(SystemsCompared, PreparedStepsAreTheSolversSteps) {
   for (const char* name : {"ncde", "ncde-rank-one", "nrde", "gru-ode", "gru-ode-direct"}) {
-    SequenceModel model = small_model_of(small_system(name));
+    Model model = small_model_of(small_system(name));
     const ModelInput input = input_of_samples(some_samples());
     const Tensor fast = model.forward(input).outputs;
     const auto fast_gradients = gradients_of(model, input);
@@ -208,7 +208,7 @@ TEST(SystemsCompared, PreparedStepsAreTheSolversSteps) {
 
 // little memory: fewer states are kept, and the gradient is the same
 TEST(SystemsCompared, LittleMemoryGivesTheSameGradient) {
-  SequenceModel model = small_model_of(small_system("ncde"));
+  Model model = small_model_of(small_system("ncde"));
   const ModelInput input = input_of_samples(some_samples());
   const auto before = gradients_of(model, input);
   SolverConfig solver = model.config().solver;
@@ -219,7 +219,7 @@ TEST(SystemsCompared, LittleMemoryGivesTheSameGradient) {
 }
 
 TEST(SystemsCompared, WhatCannotBeIsSaid) {
-  const SequenceModel model = small_model_of(small_system("gru"));
+  const Model model = small_model_of(small_system("gru"));
   ModelInput input = input_of_samples(some_samples());
   input.start = FastWeights{};
   EXPECT_EQ(error_message([&] { model.forward(input); }),

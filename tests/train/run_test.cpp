@@ -267,7 +267,7 @@ TEST_F(Run, ATrainedModelOnDiskPredictsTheSame) {
 
 TEST_F(Run, FilesThatAreNoTrainedModelsAreRefused) {
   const std::string path = folder_.path("model.safetensors");
-  save_model(path, FastWeightProgrammer(config_.model));
+  save_model(path, Model(config_.model));
   EXPECT_EQ(refusal([&] { load_trained(path); }),
             path + ": there is no preparation in it; was it saved by 'fastweights train'?");
   const std::string empty = std::filesystem::path(folder_.file("empty/x", "")).parent_path();

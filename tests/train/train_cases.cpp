@@ -58,7 +58,7 @@ bool same_bits(const NamedTensors& a, const NamedTensors& b) {
   return true;
 }
 
-bool same_bits(const SequenceModel& a, const SequenceModel& b) {
+bool same_bits(const Model& a, const Model& b) {
   NamedTensors left, right;
   for (const auto& [name, tensor] : a.parameters()) left.tensors[name] = tensor.detach();
   for (const auto& [name, tensor] : b.parameters()) right.tensors[name] = tensor.detach();

@@ -19,6 +19,6 @@ ModelConfig small_model(const TrainData& data);
 
 /// Equal bit by bit, names included.
 bool same_bits(const NamedTensors& a, const NamedTensors& b);
-bool same_bits(const SequenceModel& a, const SequenceModel& b);
+bool same_bits(const Model& a, const Model& b);
 
 }  // namespace fastweights

@@ -16,7 +16,7 @@ using testing::error_message;
 Trainer small_trainer(TrainConfig config, uint64_t model_seed = 1) {
   const TrainData data = train_data(two_classes(16));
   if (config.batch_size == 0) config.batch_size = 4;
-  return {FastWeightProgrammer(small_model(data), {.seed = model_seed}), data, config};
+  return {Model(small_model(data), {.seed = model_seed}), data, config};
 }
 
 std::vector<TrainStep> run(Trainer& trainer, int64_t most = 1000000) {
@@ -110,7 +110,7 @@ TEST(Trainer, AHandedOutStateIsACopy) {
 
 TEST(Trainer, AnEpochSeesEverySeriesOnce) {
   const TrainData data = train_data(two_classes(40));
-  Trainer trainer(FastWeightProgrammer(small_model(data)), data, {.epochs = 1, .batch_size = 7});
+  Trainer trainer(Model(small_model(data)), data, {.epochs = 1, .batch_size = 7});
   EXPECT_EQ(trainer.steps_per_epoch(), 5);
   int64_t seen = 0;
   double sum = 0;
@@ -223,7 +223,7 @@ TEST(Trainer, TroubleLeavesTheParametersAlone) {
   DataSet data = two_classes(16);
   data.values[2] = 1e30;
   const TrainData prepared = train_data(data, {}, {.scaling = Scaling::None, .clip = 0});
-  Trainer trainer(FastWeightProgrammer(small_model(prepared)), prepared,
+  Trainer trainer(Model(small_model(prepared)), prepared,
                   {.epochs = 20, .batch_size = 4, .learning_rate = 1e20, .clip = 0, .warm_up = 0});
   std::vector<Tensor> before;
   TrainStep step;
@@ -242,7 +242,7 @@ TEST(Trainer, TroubleLeavesTheParametersAlone) {
 
 TEST(Trainer, LearnsToTellTwoClassesApart) {
   const TrainData data = train_data(two_classes(32));
-  const FastWeightProgrammer model(small_model(data));
+  const Model model(small_model(data));
   Trainer trainer(model, data, {.epochs = 15, .batch_size = 8, .learning_rate = 0.02});
   run(trainer);
   const Metrics m =
@@ -254,8 +254,7 @@ TEST(Trainer, LearnsToTellTwoClassesApart) {
 TEST(Trainer, LearnsTargetsValuesAndRows) {
   for (const TaskKind kind : {TaskKind::Regression, TaskKind::Forecast, TaskKind::Imputation}) {
     const TrainData data = train_data(two_classes(32), {.kind = kind});
-    Trainer trainer(FastWeightProgrammer(small_model(data)), data,
-                    {.epochs = 8, .batch_size = 8, .learning_rate = 0.02});
+    Trainer trainer(Model(small_model(data)), data, {.epochs = 8, .batch_size = 8, .learning_rate = 0.02});
     const auto records = run(trainer);
     EXPECT_EQ(trainer.config().metric, "mse");
     const double first = records[2].epoch_record->loss, last = records.back().epoch_record->loss;
@@ -266,8 +265,7 @@ TEST(Trainer, LearnsTargetsValuesAndRows) {
 TEST(Trainer, WithoutValidationTheTrainingLossChooses) {
   TrainData data = train_data(two_classes(16));
   data.validation = prepare(subset(two_classes(16), {}), data.preparation);
-  Trainer trainer(FastWeightProgrammer(small_model(data)), data,
-                  {.epochs = 4, .batch_size = 4, .learning_rate = 0.01});
+  Trainer trainer(Model(small_model(data)), data, {.epochs = 4, .batch_size = 4, .learning_rate = 0.01});
   double best = INFINITY;
   for (const TrainStep& step : run(trainer)) {
     if (!step.epoch_record) continue;
@@ -282,7 +280,7 @@ TEST(Trainer, AnEpochWhosePredictionsAreNotNumbersIsNotTheBest) {
   // a spline through these overflows, while training has nothing to do with them
   data.validation.values = at::full_like(data.validation.values, 3e38f);
   data.validation.values.slice(0, 0, data.validation.values.size(0), 2).neg_();
-  Trainer trainer(FastWeightProgrammer(small_model(data)), data, {.epochs = 2, .batch_size = 4});
+  Trainer trainer(Model(small_model(data)), data, {.epochs = 2, .batch_size = 4});
   for (const TrainStep& step : run(trainer)) {
     if (!step.epoch_record) continue;
     ASSERT_TRUE(std::isnan(metric(step.epoch_record->validation, "mse")));
@@ -293,7 +291,7 @@ TEST(Trainer, AnEpochWhosePredictionsAreNotNumbersIsNotTheBest) {
 
 TEST(Trainer, OpenSettingsBecomeNumbers) {
   const TrainData data = train_data(two_classes(400));
-  const Trainer trainer(FastWeightProgrammer(small_model(data)), data, {});
+  const Trainer trainer(Model(small_model(data)), data, {});
   EXPECT_EQ(trainer.config().batch_size, 300 / 16);
   EXPECT_EQ(trainer.config().epochs, 2000 / 17);
   EXPECT_EQ(trainer.config().metric, "auroc");
@@ -317,8 +315,7 @@ TEST(Trainer, BadSettingsGetASentence) {
   EXPECT_EQ(refused({.threshold_for = "f2"}), "[train] threshold_for cannot be 'f2'; the nearest is 'f1'");
   TrainData three = train_data(two_classes(16));
   three.preparation.classes = {"up", "down", "left"};
-  EXPECT_EQ(error_message(
-                [&] { Trainer(FastWeightProgrammer(small_model(three)), three, {.positive_weight = 2}); }),
+  EXPECT_EQ(error_message([&] { Trainer(Model(small_model(three)), three, {.positive_weight = 2}); }),
             "[train] positive_weight is for two classes, there are 3");
 }
 
@@ -357,7 +354,7 @@ TEST(Trainer, BalancedWeightsMakeClassesWeighTheSame) {
 
 TEST(Trainer, ASetThatIsPreparedOnceGivesTheSamePredictions) {
   const TrainData data = train_data(two_classes(40));
-  const FastWeightProgrammer model(small_model(data));
+  const Model model(small_model(data));
   const PredictOptions options = {.batch_size = 7};
   const Predictions expected = predict(model, data.train, data.preparation, data.task, options);
   const PreparedSet set = prepare_set(model, data.train, data.preparation, data.task, options);
@@ -372,7 +369,7 @@ TEST(Trainer, ASetThatIsPreparedOnceGivesTheSamePredictions) {
 
 TEST(Trainer, PredictionsDoNotDependOnTheBatch) {
   const TrainData data = train_data(two_classes(20), {.kind = TaskKind::Forecast});
-  const FastWeightProgrammer model(small_model(data));
+  const Model model(small_model(data));
   const Predictions whole = predict(model, data.train, data.preparation, data.task),
                     parts = predict(model, data.train, data.preparation, data.task, {.batch_size = 4});
   EXPECT_TRUE(at::equal(whole.samples, parts.samples));

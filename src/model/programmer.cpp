@@ -1,4 +1,4 @@
-#include "fastweights/model.h"
+#include "model/programmer.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,1 @@
+// the precompiled header needs a source that uses it
