@@ -32,7 +32,7 @@ Tensor loss_of(const Tensor& outputs, const Tensor& labels) {
 // a model and a batch that stay on the device
 class GpuRun {
  public:
-  GpuRun(const ModelConfig& config, const ScanBatch& batch, const at::Device& device)
+  GpuRun(const ProgrammerConfig& config, const ScanBatch& batch, const at::Device& device)
       : model_(config, {.device = device}),
         input_(prepared(batch)),
         labels_(batch.labels.to(device)),

@@ -38,8 +38,10 @@ const std::vector<GradientWay>& ways() {
   return kWays;
 }
 
-ModelConfig config_of(const GradientWay& way) {
-  ModelConfig config = {.channels = 8, .outputs = 4, .rule = "delta_pre"};
+ProgrammerConfig config_of(const GradientWay& way) {
+  ProgrammerConfig config;
+  config.channels = 8;
+  config.outputs = 4;
   config.hidden_size = 64;
   config.heads = 4;
   config.backend = way.backend;
@@ -49,7 +51,7 @@ ModelConfig config_of(const GradientWay& way) {
 }
 
 ScanBatch batch_of(int64_t steps) {
-  const ModelConfig config = config_of(ways()[0]);
+  const ProgrammerConfig config = config_of(ways()[0]);
   return {synthetic_series({.samples = kSamples,
                             .length = steps + 1,
                             .channels = config.channels,
@@ -59,7 +61,7 @@ ScanBatch batch_of(int64_t steps) {
 
 // megabytes of W of all samples, once
 double state_mb() {
-  const ModelConfig config = config_of(ways()[0]);
+  const ProgrammerConfig config = config_of(ways()[0]);
   const int64_t width = config.hidden_size / config.heads;
   return static_cast<double>(kSamples * config.heads * width * width * 4) / (1 << 20);
 }

@@ -32,13 +32,14 @@ const std::vector<Line>& lines() {
 
 // the state of a neural CDE has d numbers, that of fast weights H matrices of d / H x d / H
 ModelConfig config_of(const std::string& model, int64_t hidden, int64_t channels) {
-  ModelConfig config = named_model(model, channels, 0, kOutputs);
-  config.hidden_size = hidden;
-  if (config.system == System::FastWeights) {
-    config.heads = std::max<int64_t>(1, hidden / 8);
-    config.feed_forward_size = 2 * hidden;
+  ModelConfig config = named_model(model, {.channels = channels, .outputs = kOutputs});
+  if (auto* fast = config.architecture.get_if<FastWeights>()) {
+    fast->hidden_size = hidden;
+    fast->heads = std::max<int64_t>(1, hidden / 8);
+    fast->feed_forward_size = 2 * hidden;
   } else {
-    config.field.hidden_size = hidden;
+    auto& cde = config.architecture.get<NeuralCde>();
+    cde.hidden_size = cde.field.hidden_size = hidden;
   }
   return config;
 }

@@ -86,7 +86,7 @@ double peak_of(const ScanShape& shape, What what) {
 Json measure(const ScanShape& shape, What what, double peak, const Settings& settings) {
   const ScanShape shorter = shape.definition_steps > 0 ? with_steps(shape, shape.definition_steps) : shape;
   // in one block, which is what costs the definition least
-  ModelConfig plain = shape.config;
+  ProgrammerConfig plain = shape.config;
   plain.solver.memory_limit = std::numeric_limits<int64_t>::max();
   ScanRun model(Way::Model, shape.config, make_batch(shape)),
       definition(Way::Definition, plain, make_batch(shorter));

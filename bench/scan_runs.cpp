@@ -33,7 +33,7 @@ double status_mb(const std::string& key) {
 
 }  // namespace
 
-ScanRun::ScanRun(Way way, const ModelConfig& config, ScanBatch batch)
+ScanRun::ScanRun(Way way, const ProgrammerConfig& config, ScanBatch batch)
     : way_(way),
       batch_(std::move(batch)),
       model_(config),
@@ -45,11 +45,12 @@ ScanRun::ScanRun(Way way, const ModelConfig& config, ScanBatch batch)
 Tensor ScanRun::definition_outputs(const ForwardOptions& options) {
   const RaggedSeries& series = batch_.series;
   const int64_t samples = series.samples();
-  const Signal signal(parts_->config, series);
+  const SharedOptions shared = parts_->config.shared();
+  const Signal signal(shared, series);
   const RaggedTimes ends = {signal.end(), at::arange(samples + 1, at::kLong)};
   const Masks masks = make_masks(*parts_, options, samples, samples);
   const Tensor w0 = initial_weights(*parts_, signal.at(Time(signal.begin())), signal.first(), {}, masks);
-  const Schedule schedule = make_schedule(parts_->config, signal, signal.begin(), ends);
+  const Schedule schedule = make_schedule(shared, signal, signal.begin(), ends);
   const EngineRun run = run_engine(parts_, signal, masks, w0, schedule, Backend::Reference);
   backend_ = run.backend;
   plan_ = run.plan;

@@ -19,7 +19,7 @@ enum class Way { Model, Definition };
 
 class ScanRun {
  public:
-  ScanRun(Way way, const ModelConfig& config, ScanBatch batch);
+  ScanRun(Way way, const ProgrammerConfig& config, ScanBatch batch);
 
   /// Forward in training mode, loss, backward, Adam.
   void step();

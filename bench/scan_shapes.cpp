@@ -8,8 +8,9 @@ namespace fastweights::bench {
 namespace {
 
 // rule, drive, control and sizes as published; steps, gradient, query and ends are ours
-ModelConfig ours(const ModelConfig& published) {
-  ModelConfig c;
+ProgrammerConfig ours(const ModelConfig& model) {
+  const ProgrammerConfig published = ProgrammerConfig(model);
+  ProgrammerConfig c;
   c.channels = published.channels;
   c.outputs = published.outputs;
   c.rule = published.rule;
@@ -42,7 +43,7 @@ ScanShape gated(ScanShape shape) {
 }
 
 ScanShape speech(const std::string& name, const std::string& model, int64_t definition_steps) {
-  const ModelConfig config = ours(published::speech(model));
+  const ProgrammerConfig config = ours(published::speech(model));
   return gated({name, config, equal_lengths(1024, 161), definition_steps});
 }
 
@@ -58,9 +59,9 @@ int64_t ScanShape::longest_steps() const {
 
 std::vector<ScanShape> all_shapes() {
   // the log-signature of depth 1 has as many numbers as there are channels
-  const ModelConfig worms = ours(published::eigenworms("ode_delta", 1));
-  const ModelConfig sepsis = [] {
-    ModelConfig c = ours(published::sepsis("delta_cde", published::Intensity::On));
+  const ProgrammerConfig worms = ours(published::eigenworms("ode_delta", 1));
+  const ProgrammerConfig sepsis = [] {
+    ProgrammerConfig c = ours(published::sepsis("delta_cde", published::Intensity::On));
     c.initial = InitialWeights::Rule;
     return c;
   }();

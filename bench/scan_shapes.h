@@ -12,7 +12,7 @@ namespace fastweights::bench {
 
 struct ScanShape {
   std::string name;
-  ModelConfig config;
+  ProgrammerConfig config;
   std::vector<int64_t> points;   ///< of each series
   int64_t definition_steps = 0;  ///< on which the definition is timed; 0: on all
   CaseBatch gate = {};           ///< a small batch of the same model

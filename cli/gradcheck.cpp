@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "commands.h"
@@ -47,15 +48,18 @@ ModelConfig read_config(const std::string& path) {
 ModelConfig chosen_config(const GradcheckCommand& command) {
   ModelConfig config;
   if (!command.model.empty()) {
-    config = named_model(command.model, command.series.channels, 0, 2);
-    config.hidden_size = config.heads > 4 ? config.heads : 8;
-    config.dropout = config.value_dropout = 0;
+    config = named_model(command.model, {.channels = command.series.channels, .outputs = 2});
+    // small, and without dropout
+    const nlohmann::json keys = nlohmann::json::parse(to_json(config));
+    const int64_t heads = keys.value("heads", int64_t{0});
+    config = with_setting(config, "hidden_size", std::to_string(heads > 4 ? heads : 8));
+    for (const char* key : {"dropout", "value_dropout"}) {
+      if (keys.contains(key)) config = with_setting(config, key, "0");
+    }
   } else if (command.config_file.empty()) {
     config.channels = command.series.channels;
     config.outputs = 2;
-    config.hidden_size = 12;
-    config.heads = 3;
-    config.feed_forward_size = 10;
+    config.architecture = FastWeights{.hidden_size = 12, .heads = 3, .feed_forward_size = 10};
   } else {
     config = read_config(command.config_file);
   }
@@ -76,7 +80,8 @@ ModelConfig chosen_config(const GradcheckCommand& command) {
 
 // whether there is a feed-forward block with relus
 bool reads_feed_forward(const ModelConfig& config) {
-  return config.system == System::FastWeights || config.feed_forward_size > 0;
+  const Architecture& a = config.architecture;
+  return a.get_if<FastWeights>() || a.get_if<TensorMap>() || a.get_if<DiscreteFwp>() || a.get_if<OdeRfwp>();
 }
 
 // returns whether the exact modes are exact
@@ -96,9 +101,10 @@ bool check_parameters(const GradcheckCommand& command) {
                                 .values.slice(0, 0, options.samples);
   }
   // a tensor map has no rule
-  const std::string rule = !model.programmer()                ? command.model
-                           : config.drive == Drive::TensorMap ? "tensor map"
-                                                              : "rule " + config.rule;
+  const auto* fast = config.architecture.get_if<FastWeights>();
+  const std::string rule = fast                                      ? "rule " + fast->rule
+                           : config.architecture.get_if<TensorMap>() ? "tensor map"
+                                                                     : command.model;
   std::printf("%s, %lld parameters, float64, synthetic series: %lld of up to %lld points in %lld channels\n",
               rule.c_str(), static_cast<long long>(model.parameter_count()),
               static_cast<long long>(options.samples), static_cast<long long>(options.length),
@@ -111,7 +117,8 @@ bool check_parameters(const GradcheckCommand& command) {
   GradcheckOptions check = {.directions = command.directions, .seed = command.seed};
   if (!model.has_solver()) check.modes = {Gradient::Exact};
   // the solution itself has no adjoint
-  if (config.solver.method == kExactFlow) check.modes.pop_back();
+  const SolverConfig* solver = solver_of(config);
+  if (solver && solver->method == kExactFlow) check.modes.pop_back();
   gradcheck(model, input, random_loss(command.seed), check, [&](const GradcheckRow& row) {
     std::printf("%-28s %7lld %10.2e %10.1e", row.name.c_str(), static_cast<long long>(row.size), row.norm,
                 row.errors[0]);
@@ -123,8 +130,8 @@ bool check_parameters(const GradcheckCommand& command) {
       if (!std::isnan(worst) && !(row.errors[mode] <= worst)) worst = row.errors[mode];
     }
   });
-  const bool adaptive = config.solver.steps == StepRule::Adaptive;
-  const bool relus = config.system == System::NeuralCde || reads_feed_forward(config);
+  const bool adaptive = solver && solver->steps == StepRule::Adaptive;
+  const bool relus = config.architecture.get_if<NeuralCde>() || reads_feed_forward(config);
   const double tolerance = command.tolerance > 0 ? command.tolerance : adaptive ? 1e-5 : 1e-6;
   const bool good = worst <= tolerance;
   std::printf("\n%s: largest error of the exact and checkpointed gradients %.1e, allowed %.0e\n",
@@ -145,25 +152,25 @@ bool check_parameters(const GradcheckCommand& command) {
 // the adjoint on the EigenWorms model, longer and longer
 void check_long_series(const GradcheckCommand& command) {
   ModelConfig config = published::eigenworms("ode_delta", 1);
-  config.control.last_window = LastWindow::Once;
-  config.solver = {};
+  fast_weights(config).control.last_window = LastWindow::Once;
+  fast_weights(config).solver = {};
   if (!command.rule.empty()) config = with_setting(config, "rule", command.rule);
   check_config(config);
   std::printf(
       "EigenWorms model (rule %s, 128 wide, 16 heads) at its initial values on 2 synthetic series of 7 "
       "channels,\n"
       "one rk4 step per window, float64; errors of the gradient of the vector field's parameters\n\n",
-      config.rule.c_str());
+      fast_weights(config).rule.c_str());
   std::printf("%8s %16s %9s %16s %9s\n", "windows", "adjoint against", "cosine", "exact against", "seconds");
   std::printf("%8s %16s %9s %16s %9s\n", "", "exact", "", "differences", "");
   for (int64_t windows : command.windows) {
     const Model model(config, {.seed = command.seed, .type = at::kDouble});
-    const ModelInput input = {.series =
-                                  synthetic_series({.samples = 2,
-                                                    .length = windows * config.control.window_increments + 1,
-                                                    .channels = config.channels,
-                                                    .times = SyntheticTimes::Regular,
-                                                    .seed = command.seed})};
+    const ModelInput input = {
+        .series = synthetic_series({.samples = 2,
+                                    .length = windows * fast_weights(config).control.window_increments + 1,
+                                    .channels = config.channels,
+                                    .times = SyntheticTimes::Regular,
+                                    .seed = command.seed})};
     const auto begin = std::chrono::steady_clock::now();
     const Tensor labels = at::arange(2, at::kLong);
     const AdjointError error = adjoint_error(

@@ -16,9 +16,14 @@ struct InspectCommand {
 
 void print_model(const TrainedModel& trained) {
   const ModelConfig& c = trained.model.config();
-  std::printf("rule %s, hidden size %lld, %lld heads, %lld layers, method %s\n", c.rule.c_str(),
-              static_cast<long long>(c.hidden_size), static_cast<long long>(c.heads),
-              static_cast<long long>(c.layers), c.solver.method.c_str());
+  const FastWeights* fast = c.architecture.get_if<FastWeights>();
+  if (fast) {
+    std::printf("rule %s, hidden size %lld, %lld heads, %lld layers, method %s\n", fast->rule.c_str(),
+                static_cast<long long>(fast->hidden_size), static_cast<long long>(fast->heads),
+                static_cast<long long>(fast->layers), fast->solver.method.c_str());
+  } else {
+    std::printf("architecture %s\n", c.architecture.name().c_str());
+  }
   std::printf("%zu channels in the data, %lld for the model; %lld outputs",
               trained.preparation.channels.size(), static_cast<long long>(c.channels),
               static_cast<long long>(c.outputs));

@@ -17,9 +17,10 @@ struct ModelsCommand {
 void print_models(const ModelsCommand& command) {
   if (!command.json)
     std::printf("%-20s %10s  %s\n", "model", "parameters", "what it is, and where it comes from");
-  for (const KnownModel& model : known_models()) {
-    const ModelConfig config =
-        named_model(model.name, command.channels, command.static_features, command.outputs);
+  for (const NamedModel& model : named_models()) {
+    const ModelConfig config = named_model(model.name, {.channels = command.channels,
+                                                        .static_features = command.static_features,
+                                                        .outputs = command.outputs});
     const int64_t count = Model(config).parameter_count();
     if (command.json) {
       const nlohmann::ordered_json line = {{"model", model.name},

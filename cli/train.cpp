@@ -38,7 +38,7 @@ Json preset_json(const std::string& name, const std::string& model) {
   for (const auto& [key, text] : presets()) {
     if (key == name) {
       const Json plain = Json::parse(to_json(ModelConfig{})),
-                 own = Json::parse(to_json(named_model(model, 1, 0, 1)));
+                 own = Json::parse(to_json(named_model(model, {})));
       const Json preset = Json::parse(text);
       if (preset.empty()) return preset;
       Json kept = Json::object();
@@ -75,11 +75,12 @@ void print_plan(const RunConfig& config, const DataSet& data, Progress& progress
                         data.rows(), " rows, ", data.channels(), " channels",
                         data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
   const ModelConfig& model = config.model;
-  const bool fast = model.system == System::FastWeights;
-  progress.note(
-      message("model ", fast ? model.rule : Json::parse(to_json(model)).at("system").get<std::string>(),
-              ", hidden size ", model.hidden_size, ", ", fast ? message(model.heads, " heads, ") : "",
-              model.channels, " channels in, ", model.outputs, " out"));
+  const Json keys = Json::parse(to_json(model));
+  progress.note(message("model ",
+                        keys.contains("rule") ? keys["rule"].get<std::string>() : model.architecture.name(),
+                        ", hidden size ", keys["hidden_size"].dump(), ", ",
+                        keys.contains("heads") ? keys["heads"].dump() + " heads, " : "", model.channels,
+                        " channels in, ", model.outputs, " out"));
 }
 
 void run_one(const TrainCommand& command, Session& session) {

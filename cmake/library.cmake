@@ -78,19 +78,18 @@ add_library(fastweights
   src/environment/environment.cpp
   src/model/batch.cpp
   src/model/block.cpp
-  src/model/config.cpp
-  src/model/config_json.cpp
+  src/model/config_checks.cpp
   src/model/config_names.cpp
   src/model/engine.cpp
   src/model/field.cpp
   src/model/memory.cpp
   src/model/programmer.cpp
+  src/model/programmer_config.cpp
   src/model/parts.cpp
   src/model/resident.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
   src/model/step_rows.cpp
-  src/model/system_check.cpp
   src/nn/device_net.cpp
   src/nn/fast_weight_layer.cpp
   src/nn/features.cpp
@@ -126,6 +125,7 @@ add_library(fastweights
   src/systems/continuous.cpp
   src/systems/discrete_fwp.cpp
   src/systems/evolve.cpp
+  src/systems/fast_weights.cpp
   src/systems/gradcheck.cpp
   src/systems/gru_cell.cpp
   src/systems/gru_ode.cpp
@@ -139,6 +139,7 @@ add_library(fastweights
   src/systems/published.cpp
   src/systems/published_systems.cpp
   src/systems/recurrent.cpp
+  src/systems/registry.cpp
   src/systems/rfwp_cell.cpp
   src/systems/row_layer.cpp
   src/systems/row_memory.cpp
@@ -161,7 +162,6 @@ add_library(fastweights
   src/train/device_training.cpp
   src/train/files.cpp
   src/train/future.cpp
-  src/train/known_models.cpp
   src/train/metrics.cpp
   src/train/optimise.cpp
   src/train/predict.cpp

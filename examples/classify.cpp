@@ -39,8 +39,9 @@ int main() {
   const Spirals held_out = synthetic_spirals(200);
 
   // keys from x', values from x: W(t) collects how the position and its change belong together
-  Model model(
-      {.channels = 2, .outputs = 2, .rule = "delta_pre", .drive = Drive::DerivativeKeys, .hidden_size = 16});
+  Model model({.channels = 2,
+               .outputs = 2,
+               .architecture = FastWeights{.drive = Drive::DerivativeKeys, .hidden_size = 16}});
   Adam adam(model.parameter_tensors(), {.learning_rate = 1e-2});
   std::printf("%lld parameters\n", static_cast<long long>(model.parameter_count()));
   for (int step = 1; step <= 40; ++step) {

@@ -2,6 +2,7 @@
 
 /// Everything: continuous-time fast weight programmers and the numerics under them.
 #include "fastweights/backend.h"
+#include "fastweights/baselines.h"
 #include "fastweights/chart.h"
 #include "fastweights/classical.h"
 #include "fastweights/control.h"
@@ -29,7 +30,6 @@
 #include "fastweights/selftest.h"
 #include "fastweights/solve.h"
 #include "fastweights/split.h"
-#include "fastweights/system_config.h"
 #include "fastweights/tableau.h"
 #include "fastweights/task.h"
 #include "fastweights/tensor.h"

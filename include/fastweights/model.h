@@ -23,7 +23,7 @@
 namespace fastweights {
 
 /// Fast weights of a batch at some time.
-struct FastWeights {
+struct FastWeightState {
   std::vector<Tensor> w;  // per layer [B, H, V, K]
   Tensor t;               // [B] float64, in the time of the series
 };
@@ -34,7 +34,7 @@ struct ModelInput {
   /// Times per sample at which outputs are wanted, rising; default: the end of each series.
   std::optional<RaggedTimes> output_times = {};
   /// Go on from here instead of W(t0).
-  std::optional<FastWeights> start = {};
+  std::optional<FastWeightState> start = {};
 };
 
 /// How the fused engine cuts a solve, and what that takes.
@@ -56,8 +56,8 @@ struct ModelOutput {
   /// Per layer [M, H, V, K]: fast weights at the outputs. Systems without any have their state there, [M, 1,
   /// 1, d].
   std::vector<Tensor> w;
-  FastWeights last;  // at each sample's last output; `start` of a later call
-  Status status;     // of the solve
+  FastWeightState last;  // at each sample's last output; `start` of a later call
+  Status status;         // of the solve
   int64_t steps = 0, evaluations = 0;
   /// Of a training pass of a variational system: what its loss has besides the task's, a number.
   Tensor further_loss = {};

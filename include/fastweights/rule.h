@@ -44,8 +44,7 @@ enum class Drive {
   X,                 ///< both from x (direct NODE), by one slow net
   DerivativeKeys,    ///< keys and rates from x', values from x
   DerivativeValues,  ///< keys and rates from x, values from x'
-  Derivative,        ///< both from x'
-  TensorMap          ///< dW/dt = F(W) x' with a network F of W itself; no rule. It does not scale.
+  Derivative         ///< both from x'
 };
 
 /// The learning rate: sigmoid(b), or b itself as in the published Hebb-CDE.

@@ -39,18 +39,6 @@ struct RunConfig {
 std::string to_json(const RunConfig& config);
 RunConfig run_config_from_json(const std::string& text);
 
-/// A system with its choices under a short name. Of fast weight programmers it is a rule (hebb, oja, delta)
-/// and what drives it: -ode reads x(t), -cde makes keys of x'(t) as well, -rde reads log-signatures of
-/// windows.
-struct KnownModel {
-  std::string name, sentence, reference;
-};
-const std::vector<KnownModel>& known_models();
-const std::vector<std::string>& model_names();
-
-/// The configuration that a name stands for, on data of median gap 1 and of a length that needs no windows.
-ModelConfig named_model(const std::string& name, int64_t channels, int64_t static_features, int64_t outputs);
-
 /// A configuration for these data from what was asked for: `settings` is JSON with any of RunConfig's keys,
 /// applied to the defaults of the model of that name.
 RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data);

@@ -1,5 +1,6 @@
 #include "base/json_fields.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -71,6 +72,91 @@ Json json_setting(const std::string& key, const std::string& value) {
   } catch (const Json::exception&) {
     // a name
     return Json{{key, value}};
+  }
+}
+
+void FieldWriter::scalar(const char* key, Value value) {
+  std::visit([&](const auto* given) { out[key] = *given; }, value);
+}
+
+void FieldWriter::choice(const char* key, const std::vector<std::string>& names, size_t& index) {
+  out[key] = names[index];
+}
+
+void FieldWriter::group(const char* key, const std::function<void(Fields&)>& visit) {
+  FieldWriter inner;
+  visit(inner);
+  out[key] = std::move(inner.out);
+}
+
+FieldReader::FieldReader(const Json& in, std::string where) : in_(in), where_(std::move(where)) {
+  FW_CHECK(in.is_object(), "[config] ",
+           where_.empty() ? "a configuration" : where_.substr(0, where_.size() - 1),
+           " must be an object { ... }, got ", shown_json(in));
+}
+
+const Json* FieldReader::find(const char* key) {
+  known_.push_back(key);
+  return in_.contains(key) ? &in_[key] : nullptr;
+}
+
+namespace {
+
+void read_value(const Json& given, const std::string& name, bool* value) {
+  FW_CHECK(given.is_boolean(), "[config] ", name, " must be true or false, got ", shown_json(given));
+  *value = given.get<bool>();
+}
+
+void read_value(const Json& given, const std::string& name, int64_t* value) {
+  *value = whole_number_of(given, name);
+}
+
+void read_value(const Json& given, const std::string& name, double* value) {
+  FW_CHECK(given.is_number(), "[config] ", name, " must be a number, got ", shown_json(given));
+  *value = given.get<double>();
+}
+
+void read_value(const Json& given, const std::string& name, std::string* value) {
+  *value = text_of(given, name);
+}
+
+void read_value(const Json& given, const std::string& name, std::vector<std::string>* value) {
+  FW_CHECK(given.is_array(), "[config] ", name, " must be a list of names, got ", shown_json(given));
+  value->clear();
+  for (const Json& item : given) value->push_back(text_of(item, name));
+}
+
+}  // namespace
+
+void FieldReader::scalar(const char* key, Value value) {
+  const Json* given = find(key);
+  if (!given) return;
+  std::visit([&](auto* target) { read_value(*given, where_ + key, target); }, value);
+}
+
+void FieldReader::choice(const char* key, const std::vector<std::string>& names, size_t& index) {
+  const Json* given = find(key);
+  if (!given) return;
+  const std::string name = text_of(*given, where_ + key);
+  const auto found = std::find(names.begin(), names.end(), name);
+  FW_CHECK(found != names.end(), "[config] ", where_, key, " cannot be '", name, "'; the nearest is '",
+           nearest(name, names), "'");
+  index = static_cast<size_t>(found - names.begin());
+}
+
+void FieldReader::group(const char* key, const std::function<void(Fields&)>& visit) {
+  const Json* given = find(key);
+  if (!given) return;
+  FieldReader inner(*given, where_ + key + ".");
+  visit(inner);
+  inner.check_unknown();
+}
+
+void FieldReader::check_unknown() const {
+  for (const auto& [key, unused] : in_.items()) {
+    const bool found = std::find(known_.begin(), known_.end(), key) != known_.end();
+    FW_CHECK(found, "[config] there is no key '", where_, shortened_text(key), "'; the nearest is '", where_,
+             nearest(key, known_), "'");
   }
 }
 

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "base/named.h"
@@ -34,92 +31,48 @@ std::string text_of(const Json& given, const std::string& name);
 /// A whole number, which may be written as 1e9.
 int64_t whole_number_of(const Json& given, const std::string& name);
 
-/// A type with a list of fields: `template <typename Visit> void visit_fields(T&, Visit&)` beside it.
-struct AnyVisit {
-  template <typename T>
-  void operator()(const char*, T&) {}
-};
-template <typename T>
-concept Group = requires(T& value, AnyVisit visit) {
-  visit_fields(value, visit);
-};
-
-struct FieldWriter {
+class FieldWriter : public Fields {
+ public:
   Json out = Json::object();
 
-  template <typename T>
-  void operator()(const char* key, T& value) {
-    if constexpr (Group<T>) {
-      FieldWriter inner;
-      visit_fields(value, inner);
-      out[key] = std::move(inner.out);
-    } else if constexpr (std::is_enum_v<T>) {
-      out[key] = name_of(value);
-    } else {
-      out[key] = value;
-    }
-  }
+  void scalar(const char* key, Value value) override;
+  void choice(const char* key, const std::vector<std::string>& names, size_t& index) override;
+  void group(const char* key, const std::function<void(Fields&)>& visit) override;
 };
 
-struct FieldReader {
-  const Json& in;
-  std::string where = {};
-  std::vector<std::string> known = {};
+class FieldReader : public Fields {
+ public:
+  /// `where` stands before keys in messages.
+  FieldReader(const Json& in, std::string where);
 
-  template <typename T>
-  void operator()(const char* key, T& value) {
-    known.push_back(key);
-    if (!in.contains(key)) return;
-    const Json& given = in[key];
-    const std::string name = where + key;
-    if constexpr (Group<T>) {
-      read_object(given, name + ".", value);
-    } else if constexpr (std::is_enum_v<T>) {
-      value = named_value<T>(text_of(given, name), name);
-    } else if constexpr (std::is_same_v<T, bool>) {
-      FW_CHECK(given.is_boolean(), "[config] ", name, " must be true or false, got ", shown_json(given));
-      value = given.get<bool>();
-    } else if constexpr (std::is_same_v<T, std::string>) {
-      value = text_of(given, name);
-    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-      FW_CHECK(given.is_array(), "[config] ", name, " must be a list of names, got ", shown_json(given));
-      value.clear();
-      for (const Json& item : given) value.push_back(text_of(item, name));
-    } else if constexpr (std::is_same_v<T, int64_t>) {
-      value = whole_number_of(given, name);
-    } else {
-      FW_CHECK(given.is_number(), "[config] ", name, " must be a number, got ", shown_json(given));
-      value = given.get<double>();
-    }
-  }
+  void scalar(const char* key, Value value) override;
+  void choice(const char* key, const std::vector<std::string>& names, size_t& index) override;
+  void group(const char* key, const std::function<void(Fields&)>& visit) override;
+  /// After all fields: an error for a key that none of them has.
+  void check_unknown() const;
 
-  template <typename T>
-  static void read_object(const Json& in, const std::string& where, T& value) {
-    FW_CHECK(in.is_object(), "[config] ",
-             where.empty() ? "a configuration" : where.substr(0, where.size() - 1),
-             " must be an object { ... }, got ", shown_json(in));
-    FieldReader reader = {in, where};
-    visit_fields(value, reader);
-    for (const auto& [key, unused] : in.items()) {
-      const bool found = std::find(reader.known.begin(), reader.known.end(), key) != reader.known.end();
-      FW_CHECK(found, "[config] there is no key '", where, shortened_text(key), "'; the nearest is '", where,
-               nearest(key, reader.known), "'");
-    }
-  }
+ private:
+  const Json* find(const char* key);
+
+  const Json& in_;
+  std::string where_;
+  std::vector<std::string> known_;
 };
 
 /// All fields of a structure.
 template <typename T>
 Json json_of(T value) {
   FieldWriter writer;
-  visit_fields(value, writer);
+  visit_fields(value, static_cast<Fields&>(writer));
   return std::move(writer.out);
 }
 
 /// The structure with the fields that are given.
 template <typename T>
 T read_fields(const Json& json, T value) {
-  FieldReader::read_object(json, "", value);
+  FieldReader reader(json, "");
+  visit_fields(value, static_cast<Fields&>(reader));
+  reader.check_unknown();
   return value;
 }
 

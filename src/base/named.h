@@ -5,14 +5,12 @@
 #include <vector>
 
 #include "fastweights/error.h"
+#include "fastweights/fields.h"
 #include "fastweights/nearest.h"
 
-/// Enumerators by their names. An enumeration E brings `const Names<E>& names_of(E)`.
+/// Enumerators by their names, as values and as text.
 
 namespace fastweights {
-
-template <typename E>
-using Names = std::vector<std::pair<E, std::string>>;
 
 template <typename E>
 const std::string& name_of(E value) {

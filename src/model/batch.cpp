@@ -7,7 +7,7 @@
 namespace fastweights {
 namespace {
 
-void check_static_features(const ModelConfig& config, const Tensor& features, int64_t samples) {
+void check_static_features(const SharedOptions& config, const Tensor& features, int64_t samples) {
   const int64_t wanted = config.static_features;
   FW_CHECK(wanted > 0 || !features.defined(), "[model] this model takes no static features");
   if (wanted == 0) return;
@@ -55,7 +55,7 @@ RaggedTimes wanted_times(const ModelInput& input) {
   return {times, offsets};
 }
 
-void check_start(const FastWeights& start, const ModelParts& parts, const RaggedSeries& series) {
+void check_start(const FastWeightState& start, const ModelParts& parts, const RaggedSeries& series) {
   const int64_t samples = series.samples();
   FW_CHECK(start.t.defined() && start.t.dim() == 1 && start.t.size(0) == samples &&
                start.t.scalar_type() == at::kDouble,
@@ -80,7 +80,7 @@ void check_start(const FastWeights& start, const ModelParts& parts, const Ragged
 
 }  // namespace
 
-CheckedInput check_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input) {
+CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input) {
   RaggedSeries series = input.series;
   FW_CHECK(series.offsets.defined() && series.offsets.dim() == 1 && series.samples() > 0,
            "[model] the batch is empty: there must be at least one series");
@@ -95,7 +95,7 @@ CheckedInput check_input(const ModelConfig& config, at::ScalarType type, const M
   return {series, features.defined() ? features.to(type) : features, wanted};
 }
 
-ModelBatch make_model_batch(const ModelConfig& config, const CheckedInput& checked, const ModelInput& input,
+ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked, const ModelInput& input,
                             const at::Device& place) {
   const RaggedSeries& series = checked.series;
   const at::Device device = needs_gradient({series.values}) ? at::Device(at::kCPU) : place;
@@ -115,9 +115,10 @@ ModelBatch make_model_batch(const ModelConfig& config, const CheckedInput& check
 }
 
 ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input) {
-  const CheckedInput checked = check_input(parts.config, parts.type(), input);
+  const SharedOptions shared = parts.config.shared();
+  const CheckedInput checked = check_input(shared, parts.type(), input);
   if (input.start) check_start(*input.start, parts, checked.series);
-  return make_model_batch(parts.config, checked, input, parts.device());
+  return make_model_batch(shared, checked, input, parts.device());
 }
 
 Samples query_samples(const ModelParts& parts, const ModelBatch& batch, const ForwardOptions& options) {

@@ -30,10 +30,10 @@ struct CheckedInput {
   Tensor static_features;
   RaggedTimes wanted;
 };
-CheckedInput check_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input);
+CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input);
 
 /// The same for any system: `place` is where the signal is made.
-ModelBatch make_model_batch(const ModelConfig& config, const CheckedInput& checked, const ModelInput& input,
+ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked, const ModelInput& input,
                             const at::Device& place);
 
 /// The signal where the query looks, one row per output.

@@ -108,8 +108,7 @@ const Names<Drive>& names_of(Drive) {
   static const Names<Drive> kNames = {{Drive::X, "x"},
                                       {Drive::DerivativeKeys, "derivative_keys"},
                                       {Drive::DerivativeValues, "derivative_values"},
-                                      {Drive::Derivative, "derivative"},
-                                      {Drive::TensorMap, "tensor_map"}};
+                                      {Drive::Derivative, "derivative"}};
   return kNames;
 }
 
@@ -126,26 +125,6 @@ const Names<ValueActivation>& names_of(ValueActivation) {
 
 const Names<Read>& names_of(Read) {
   static const Names<Read> kNames = {{Read::Plain, "plain"}, {Read::Transposed, "transposed"}};
-  return kNames;
-}
-
-const Names<System>& names_of(System) {
-  static const Names<System> kNames = {{System::FastWeights, "fast_weights"},
-                                       {System::NeuralCde, "neural_cde"},
-                                       {System::GruOde, "gru_ode"},
-                                       {System::DirectGruOde, "direct_gru_ode"},
-                                       {System::OdeRnn, "ode_rnn"},
-                                       {System::GruDt, "gru_dt"},
-                                       {System::GruD, "gru_d"},
-                                       {System::Gru, "gru"},
-                                       {System::Lstm, "lstm"},
-                                       {System::Lem, "lem"},
-                                       {System::LatentOde, "latent_ode"},
-                                       {System::LinearTransformer, "linear_transformer"},
-                                       {System::DeltaNet, "delta_net"},
-                                       {System::RecurrentFwp, "recurrent_fwp"},
-                                       {System::OdeRfwp, "ode_rfwp"},
-                                       {System::LatentOdeRfwp, "latent_ode_rfwp"}};
   return kNames;
 }
 

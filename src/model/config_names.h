@@ -27,7 +27,6 @@ const Names<Drive>& names_of(Drive);
 const Names<LearningRate>& names_of(LearningRate);
 const Names<ValueActivation>& names_of(ValueActivation);
 const Names<Read>& names_of(Read);
-const Names<System>& names_of(System);
 const Names<FieldForm>& names_of(FieldForm);
 const Names<FieldEnd>& names_of(FieldEnd);
 const Names<RowInput>& names_of(RowInput);

@@ -89,7 +89,7 @@ Status check_finite(const Tensor& w, const Schedule& schedule) {
 }  // namespace
 
 std::string engine_refusal(const ModelParts& parts, const ForwardOptions& options) {
-  const ModelConfig& config = parts.config;
+  const ProgrammerConfig& config = parts.config;
   if (parts.layers.empty()) return "a tensor map has no rule";
   const auto& rules = all_rules();
   if (std::none_of(rules.begin(), rules.end(), [&](const Rule& r) { return r.name == config.rule; }))

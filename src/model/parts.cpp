@@ -18,7 +18,7 @@ Rule find_rule(const std::string& name, const std::vector<Rule>& own_rules) {
   FW_CHECK(false, "[model] there is no rule '", name, "'");
 }
 
-nn::Wiring make_wiring(const ModelConfig& c, const std::vector<Rule>& own_rules) {
+nn::Wiring make_wiring(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
   nn::Wiring wiring;
   wiring.rule = find_rule(c.rule, own_rules);
   wiring.drive = c.drive;
@@ -26,7 +26,7 @@ nn::Wiring make_wiring(const ModelConfig& c, const std::vector<Rule>& own_rules)
   wiring.value_activation = c.value_activation;
   wiring.read = c.read;
   wiring.products = c.deterministic ? Products::FixedOrder : Products::Fast;
-  if (c.drive == Drive::TensorMap) {
+  if (c.tensor_map) {
     wiring.key_width = signal_size(c);
     wiring.value_width = c.hidden_size;
   } else {
@@ -38,7 +38,7 @@ nn::Wiring make_wiring(const ModelConfig& c, const std::vector<Rule>& own_rules)
 }
 
 // the network of a tensor map: from W to a matrix for each of its entries
-std::vector<nn::Linear> make_map(const ModelConfig& c, int64_t state, int64_t signal,
+std::vector<nn::Linear> make_map(const ProgrammerConfig& c, int64_t state, int64_t signal,
                                  nn::ParameterMaker& make) {
   std::vector<nn::Linear> map;
   int64_t width = state;
@@ -51,7 +51,7 @@ std::vector<nn::Linear> make_map(const ModelConfig& c, int64_t state, int64_t si
 }
 
 void make_layers(ModelParts& parts, int64_t feed_forward_size, nn::ParameterMaker& make) {
-  const ModelConfig& c = parts.config;
+  const ProgrammerConfig& c = parts.config;
   for (int64_t l = 0; l < c.layers; ++l) {
     nn::LayerSizes sizes = {.inputs = l == 0 ? signal_size(c) : parts.wiring.read_width(),
                             .hidden = l == 0 ? c.hidden_size : 0,
@@ -63,7 +63,7 @@ void make_layers(ModelParts& parts, int64_t feed_forward_size, nn::ParameterMake
 
 }  // namespace
 
-ModelParts make_parts(const ModelConfig& config, const ModelOptions& options) {
+ModelParts make_parts(const ProgrammerConfig& config, const ModelOptions& options) {
   FW_CHECK(options.type == at::kFloat || options.type == at::kDouble,
            "[model] parameters are float32 or float64, not ", options.type);
   nn::ParameterMaker make(options.seed, options.type);
@@ -71,7 +71,7 @@ ModelParts make_parts(const ModelConfig& config, const ModelOptions& options) {
   parts.config = config;
   parts.wiring = make_wiring(config, options.own_rules);
   const nn::Wiring& wiring = parts.wiring;
-  const bool is_map = config.drive == Drive::TensorMap;
+  const bool is_map = config.tensor_map;
   const int64_t signal = signal_size(config), state = wiring.value_width * wiring.key_width;
   const int64_t feed_forward_size =
       config.feed_forward_size > 0 ? config.feed_forward_size : 4 * config.hidden_size;
@@ -127,7 +127,7 @@ std::vector<Tensor> ModelParts::field_parameters() const {
 }
 
 Masks make_masks(const ModelParts& parts, const ForwardOptions& options, int64_t samples, int64_t rows) {
-  const ModelConfig& c = parts.config;
+  const ProgrammerConfig& c = parts.config;
   Masks masks;
   masks.values.resize(parts.layers.size());
   if (options.mode == Mode::Evaluate) return masks;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fastweights/model.h"
+#include "model/programmer_config.h"
 #include "nn/fast_weight_layer.h"
 
 /// What a model is made of.
@@ -8,7 +9,7 @@
 namespace fastweights {
 
 struct ModelParts {
-  ModelConfig config;
+  ProgrammerConfig config;
   nn::Wiring wiring;
   std::vector<nn::FastWeightLayer> layers;  // none for a tensor map
   std::vector<nn::Linear> map;              // tensor map: from W to [V K, C]
@@ -29,7 +30,7 @@ struct ModelParts {
   std::vector<Tensor> field_parameters() const;
 };
 
-ModelParts make_parts(const ModelConfig& config, const ModelOptions& options);
+ModelParts make_parts(const ProgrammerConfig& config, const ModelOptions& options);
 
 /// What training multiplies with at random; undefined where there is nothing to do.
 struct Masks {

@@ -26,7 +26,7 @@ PreparedInput PreparedInput::select(const std::vector<int64_t>& samples) const {
 namespace {
 
 // a model is where its parameters are
-void check_place(const ModelConfig& config, const ModelOptions& options) {
+void check_place(const ProgrammerConfig& config, const ModelOptions& options) {
   if (options.device.is_cpu()) return;
   FW_CHECK(options.device.is_cuda(), "[model] a model is on the CPU or on a CUDA device, not on ",
            options.device);
@@ -107,19 +107,20 @@ EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const
 
 }  // namespace
 
-FastWeightProgrammer::FastWeightProgrammer(const ModelConfig& config, const ModelOptions& options) {
-  check_config(config, options.own_rules);
+FastWeightProgrammer::FastWeightProgrammer(const ModelConfig& model, const ModelOptions& options) {
+  const ProgrammerConfig config = model;
+  check_programmer(config, options.own_rules);
   check_place(config, options);
   parts_ = std::make_shared<Parts>(Parts{make_parts(config, options)});
 }
 
-const ModelConfig& FastWeightProgrammer::config() const { return parts_->config; }
+const ProgrammerConfig& FastWeightProgrammer::config() const { return parts_->config; }
 
 void FastWeightProgrammer::set_solver(const SolverConfig& solver) {
   // a copy: backward passes still to come keep what they began with
   Parts changed = *parts_;
   changed.config.solver = solver;
-  check_config(changed.config, own_rules(changed.wiring.rule));
+  check_programmer(changed.config, own_rules(changed.wiring.rule));
   parts_ = std::make_shared<Parts>(std::move(changed));
 }
 

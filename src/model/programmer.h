@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fastweights/model.h"
+#include "model/programmer_config.h"
 
 /// Fast weight programmers in continuous time.
 
@@ -48,7 +49,7 @@ class FastWeightProgrammer {
   std::optional<MemoryPlan> plan(const ModelInput& input) const;
   MemoryPlan plan(const PreparedInput& input) const;
 
-  const ModelConfig& config() const;
+  const ProgrammerConfig& config() const;
   /// Method, steps and gradient do not belong to the parameters and may change, for this copy alone.
   void set_solver(const SolverConfig& solver);
   /// In a fixed order; changed in place they change the model.

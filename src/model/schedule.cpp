@@ -78,7 +78,7 @@ std::vector<double> sample_grid(const std::vector<double>& ts, const std::vector
   return grid;
 }
 
-Steps adaptive_steps(const ModelConfig& config, const Signal& signal, const Lists& ts) {
+Steps adaptive_steps(const SharedOptions& config, const Signal& signal, const Lists& ts) {
   const SolverConfig& s = config.solver;
   AdaptiveSteps steps = {.rtol = s.rtol, .atol = s.atol, .control = s.error_control};
   steps.first_step_gradient = s.first_step_gradient;
@@ -124,7 +124,7 @@ double smallest_gap(const Signal& signal) {
 bool is_constant(const Tensor& x) { return (x == x[0]).all().item<bool>(); }
 
 // the published way: one grid for everybody
-Schedule shared_schedule(const ModelConfig& config, const Signal& signal, const Lists& ts,
+Schedule shared_schedule(const SharedOptions& config, const Signal& signal, const Lists& ts,
                          Schedule schedule) {
   const SolverConfig& s = config.solver;
   const bool grid = s.steps == StepRule::SharedGrid;
@@ -153,7 +153,7 @@ Schedule shared_schedule(const ModelConfig& config, const Signal& signal, const 
 
 }  // namespace
 
-Schedule make_schedule(const ModelConfig& config, const Signal& signal, const Tensor& start,
+Schedule make_schedule(const SharedOptions& config, const Signal& signal, const Tensor& start,
                        const RaggedTimes& outputs) {
   const SolverConfig& s = config.solver;
   const int64_t samples = start.size(0);

@@ -18,7 +18,7 @@ struct Schedule {
 
 /// `start` [B] and `outputs` are on the signal's clock; outputs of a sample rise and are not before its
 /// start.
-Schedule make_schedule(const ModelConfig& config, const Signal& signal, const Tensor& start,
+Schedule make_schedule(const SharedOptions& config, const Signal& signal, const Tensor& start,
                        const RaggedTimes& outputs);
 
 }  // namespace fastweights

@@ -72,14 +72,14 @@ RaggedTimes behind(const RaggedTimes& times) {
 }  // namespace
 
 // where no path on the CPU is made of the values themselves, what that would check
-Signal::Missing Signal::check_values(const ModelConfig& config, const RaggedSeries& series) {
+Signal::Missing Signal::check_values(const SharedOptions& config, const RaggedSeries& series) {
   check_series(series, "control", 2);
   if (!has_missing(series, "control")) return Missing::None;
   if (config.control.never_observed == NeverObserved::Reject) check_observed(series);
   return Missing::Some;
 }
 
-Signal::Signal(const ModelConfig& config, const RaggedSeries& series, const at::Device& device)
+Signal::Signal(const SharedOptions& config, const RaggedSeries& series, const at::Device& device)
     : kind_(config.control.kind),
       time_unit_(config.time_unit),
       control_(Control::piecewise_constant(
@@ -100,7 +100,7 @@ Signal::Signal(const ModelConfig& config, const RaggedSeries& series, const at::
   }
 }
 
-void Signal::make_path(const ModelConfig& config, const RaggedSeries& series) {
+void Signal::make_path(const SharedOptions& config, const RaggedSeries& series) {
   const ControlOptions options = {.interpolation = interpolation_of(kind_),
                                   .end_filling = config.control.end_filling,
                                   .never_observed = config.control.never_observed,
@@ -116,7 +116,7 @@ void Signal::make_path(const ModelConfig& config, const RaggedSeries& series) {
   first_ = control_.at(Time(begin_)).value;
 }
 
-void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series, Missing missing) {
+void Signal::make_hold(const SharedOptions& config, const RaggedSeries& series, Missing missing) {
   const Tensor values = missing == Missing::None ? series.values : last_observations(series);
   const Tensor times = scaled_times(series, config.time_unit).times;
   begin_ = times.index_select(0, series.offsets.slice(0, 0, -1));
@@ -129,7 +129,7 @@ void Signal::make_hold(const ModelConfig& config, const RaggedSeries& series, Mi
   first_ = rows_of(values, series.offsets.slice(0, 0, -1));
 }
 
-void Signal::make_windows(const ModelConfig& config, const RaggedSeries& series, Missing missing) {
+void Signal::make_windows(const SharedOptions& config, const RaggedSeries& series, Missing missing) {
   const ControlConfig& c = config.control;
   const Windows windows = c.window_duration > 0 ? Windows(DurationWindows{c.window_duration})
                                                 : Windows(PointWindows{c.window_increments, c.window_tail});

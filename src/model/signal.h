@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fastweights/model.h"
+#include "model/shared_options.h"
 
 /// The signal x(t), x'(t) of a batch on the model's own clock: the series' time divided by time_unit, a count
 /// of windows, or the parameter of a rectilinear path. Times and knots are on the CPU; values are where the
@@ -11,7 +12,7 @@ namespace fastweights {
 class Signal {
  public:
   /// The series is on the CPU and is checked there. On a GPU the path is made without gradients.
-  Signal(const ModelConfig& config, const RaggedSeries& series, const at::Device& device = at::kCPU);
+  Signal(const SharedOptions& config, const RaggedSeries& series, const at::Device& device = at::kCPU);
 
   /// Inside a vector field: a knot belongs to what follows it where the signal is constant between knots.
   Samples at(const Time& time) const;
@@ -44,10 +45,10 @@ class Signal {
 
   enum class Missing { None, Some };
 
-  void make_path(const ModelConfig& config, const RaggedSeries& series);
-  void make_hold(const ModelConfig& config, const RaggedSeries& series, Missing missing);
-  void make_windows(const ModelConfig& config, const RaggedSeries& series, Missing missing);
-  static Missing check_values(const ModelConfig& config, const RaggedSeries& series);
+  void make_path(const SharedOptions& config, const RaggedSeries& series);
+  void make_hold(const SharedOptions& config, const RaggedSeries& series, Missing missing);
+  void make_windows(const SharedOptions& config, const RaggedSeries& series, Missing missing);
+  static Missing check_values(const SharedOptions& config, const RaggedSeries& series);
   at::Device device() const { return control_.coefficients().device(); }
 
   ControlKind kind_;

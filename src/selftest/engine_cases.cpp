@@ -38,7 +38,7 @@ std::vector<double> outputs_between(const double* t, int64_t length, size_t samp
 }
 
 // values are numbers of float32, whatever the type
-ModelInput make_input(const ModelConfig& config, const CaseBatch& batch, at::ScalarType type) {
+ModelInput make_input(const ProgrammerConfig& config, const CaseBatch& batch, at::ScalarType type) {
   Random random(kSeed);
   std::vector<Tensor> times, values;
   std::vector<double> outputs;
@@ -69,7 +69,7 @@ ModelInput make_input(const ModelConfig& config, const CaseBatch& batch, at::Sca
   return input;
 }
 
-Model make_model(const ModelConfig& config, at::ScalarType type) {
+Model make_model(const ProgrammerConfig& config, at::ScalarType type) {
   if (config.backend == Backend::Cuda)
     return Model(config, {.seed = kSeed, .type = type, .device = find_device("cuda")});
   const Model rounded(config, {.seed = kSeed, .type = at::kFloat});
@@ -92,7 +92,7 @@ struct Passes {
 // whether a gradient of the series' values is wanted, too: some kernels have none
 enum class SeriesGradient { No, Yes };
 
-Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, at::ScalarType type,
+Passes run_passes(ProgrammerConfig config, const CaseBatch& batch, Backend backend, at::ScalarType type,
                   SeriesGradient of_series = SeriesGradient::Yes) {
   config.backend = backend;
   if (backend == Backend::Reference) config.solver.memory_limit = 0;
@@ -159,7 +159,7 @@ std::string place_of(const EngineErrors& errors) {
 
 double EngineErrors::largest() const { return std::max({outputs, weights, gradients}); }
 
-std::vector<EngineErrors> engine_errors(const ModelConfig& config, const CaseBatch& batch,
+std::vector<EngineErrors> engine_errors(const ProgrammerConfig& config, const CaseBatch& batch,
                                         const std::vector<at::ScalarType>& types) {
   const Passes expected = run_passes(config, batch, Backend::Reference, at::kDouble);
   std::vector<EngineErrors> result;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "fastweights/model_config.h"
 #include "fastweights/selftest.h"
 #include "fastweights/tensor.h"
+#include "model/programmer_config.h"
 
 /// Small models through the fused engine, compared with the definition: outputs, fast weights, all gradients.
 
@@ -24,7 +24,7 @@ struct CaseBatch {
 
 struct EngineCase {
   std::string name;
-  ModelConfig config;
+  ProgrammerConfig config;
   CaseBatch batch;
 };
 
@@ -43,7 +43,7 @@ struct EngineErrors {
 
 /// The engine in each of these types against the definition in float64, on parameters and data that float32
 /// can hold; and, where there is one, the GPU's in float32 behind them.
-std::vector<EngineErrors> engine_errors(const ModelConfig& config, const CaseBatch& batch,
+std::vector<EngineErrors> engine_errors(const ProgrammerConfig& config, const CaseBatch& batch,
                                         const std::vector<at::ScalarType>& types);
 
 /// One result for float32, one for float64 and, where there is a GPU, one for its float32; the name says

@@ -11,8 +11,8 @@ namespace {
 // is a single step
 const std::vector<int64_t> kLengths = {2, 9, 5, 7, 3, 8, 6};
 
-ModelConfig small_model(int64_t width) {
-  ModelConfig c;
+ProgrammerConfig small_model(int64_t width) {
+  ProgrammerConfig c;
   c.channels = 3;
   c.outputs = 2;
   c.heads = width == 1 ? 5 : 3;
@@ -65,7 +65,7 @@ const std::vector<Combination> kCombinations = {
 };
 
 EngineCase combined(const Combination& row) {
-  ModelConfig c = small_model(row.width);
+  ProgrammerConfig c = small_model(row.width);
   c.rule = row.rule;
   c.drive = row.drive;
   c.control.kind = row.control;
@@ -82,53 +82,55 @@ struct Special {
   const char* rule;
   Drive drive;
   int64_t width;
-  std::function<void(ModelConfig&)> change;
+  std::function<void(ProgrammerConfig&)> change;
 };
 
 const std::vector<Special> kSpecials = {
-    {"two layers on W", "delta_pre", Drive::X, 4, [](ModelConfig& c) { c.layers = 2; }},
-    {"two layers on W and dW/dt", "oja", Drive::DerivativeKeys, 5, [](ModelConfig& c) { c.layers = 2; }},
+    {"two layers on W", "delta_pre", Drive::X, 4, [](ProgrammerConfig& c) { c.layers = 2; }},
+    {"two layers on W and dW/dt", "oja", Drive::DerivativeKeys, 5, [](ProgrammerConfig& c) { c.layers = 2; }},
     {"two layers on dW/dt", "delta_post", Drive::X, 8,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.layers = 2;
        c.layer_input = LayerInput::Update;
      }},
     {"three layers, W^T q, residual", "oja_softmax", Drive::X, 3,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.layers = 3;
        c.residual = true;
        c.read = Read::Transposed;
      }},
-    {"a norm on values", "delta_post", Drive::Derivative, 8, [](ModelConfig& c) { c.value_norm = true; }},
+    {"a norm on values", "delta_post", Drive::Derivative, 8,
+     [](ProgrammerConfig& c) { c.value_norm = true; }},
     {"W^T q, raw rates and values", "hebb", Drive::DerivativeValues, 4,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.read = Read::Transposed;
        c.learning_rate = LearningRate::Raw;
        c.value_activation = ValueActivation::None;
      }},
-    {"deterministic", "delta_pre", Drive::DerivativeKeys, 10, [](ModelConfig& c) { c.deterministic = true; }},
+    {"deterministic", "delta_pre", Drive::DerivativeKeys, 10,
+     [](ProgrammerConfig& c) { c.deterministic = true; }},
     // a mask of zeros and twos is the same in both types
     {"dropout of values", "delta_pre", Drive::DerivativeKeys, 5,
-     [](ModelConfig& c) { c.value_dropout = 0.5; }},
+     [](ProgrammerConfig& c) { c.value_dropout = 0.5; }},
     {"dropout of values in two layers", "oja", Drive::X, 4,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.value_dropout = 0.5;
        c.layers = 2;
      }},
     // a slow net with so many channels for its units does not collapse
-    {"17 channels into 9 units", "delta_post", Drive::X, 3, [](ModelConfig& c) { c.channels = 17; }},
+    {"17 channels into 9 units", "delta_post", Drive::X, 3, [](ProgrammerConfig& c) { c.channels = 17; }},
     {"33 channels into 9 units, linear", "delta_pre", Drive::DerivativeKeys, 3,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.channels = 33;
        c.control.kind = ControlKind::Linear;
      }},
     {"33 channels into 9 units, linear", "oja", Drive::DerivativeValues, 3,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.channels = 33;
        c.control.kind = ControlKind::Linear;
      }},
     {"static features, steps of 0.4", "delta_pre", Drive::DerivativeKeys, 20,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.initial = InitialWeights::StaticFeatures;
        c.static_features = 2;
        c.static_hidden_size = 5;
@@ -136,19 +138,19 @@ const std::vector<Special> kSpecials = {
        c.solver.step_size = 0.4;
      }},
     {"W(t0) = 0, intervals cut", "oja", Drive::X, 16,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.initial = InitialWeights::Zero;
        c.solver.max_step = 0.6;
      }},
     // less than any block needs, and so many steps that W at the beginnings of blocks is little beside them
     {"several blocks of time", "delta_post", Drive::DerivativeKeys, 5,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.solver.method = "midpoint";
        c.solver.max_step = 0.02;
        c.solver.memory_limit = 1;
      }},
     {"several blocks of time, two layers", "delta_pre", Drive::X, 4,
-     [](ModelConfig& c) {
+     [](ProgrammerConfig& c) {
        c.layers = 2;
        c.solver.method = "euler";
        c.solver.max_step = 0.05;
@@ -157,7 +159,7 @@ const std::vector<Special> kSpecials = {
 };
 
 EngineCase special(const Special& row) {
-  ModelConfig c = small_model(row.width);
+  ProgrammerConfig c = small_model(row.width);
   c.rule = row.rule;
   c.drive = row.drive;
   row.change(c);

@@ -10,7 +10,7 @@
 
 namespace fastweights {
 
-struct ContinuousSystem::Solved {
+struct ContinuousNetwork::Solved {
   Tensor states;  // [M, D] at the outputs
   Status status = {};
   int64_t steps = 0, evaluations = 0;
@@ -24,7 +24,7 @@ constexpr int64_t kOwnLimit = int64_t{4} << 30;
 const Tableau* fixed_tableau(const Method& method) { return std::get_if<Tableau>(&method); }
 
 // whether the steps are known before the first one, and the gradient is that of the recorded operations
-bool can_step_through(const ModelConfig& config, const ForwardOptions& options) {
+bool can_step_through(const SharedOptions& config, const ForwardOptions& options) {
   const SolverConfig& s = config.solver;
   if (options.observe || s.steps == StepRule::Adaptive) return false;
   if (recording_gradients() && s.gradient != Gradient::Exact) return false;
@@ -91,9 +91,9 @@ Tensor at_outputs(const Tensor& states, const OutputIndex& index) {
 
 }  // namespace
 
-std::optional<ContinuousSystem::Solved> ContinuousSystem::step_through(const ModelConfig& config,
-                                                                       const ModelBatch& batch,
-                                                                       const Tensor& z0) const {
+std::optional<ContinuousNetwork::Solved> ContinuousNetwork::step_through(const SharedOptions& config,
+                                                                         const ModelBatch& batch,
+                                                                         const Tensor& z0) const {
   const int64_t samples = z0.size(0);
   const Tableau tableau = *fixed_tableau(method(config.solver.method));
   const Plan plan = fixed_plan(batch.schedule.ts, z0, {.method = tableau, .steps = batch.schedule.steps});
@@ -118,9 +118,9 @@ std::optional<ContinuousSystem::Solved> ContinuousSystem::step_through(const Mod
   return result;
 }
 
-ContinuousSystem::Solved ContinuousSystem::solve_generic(const ModelConfig& config, const ModelBatch& batch,
-                                                         const Tensor& z0,
-                                                         const ForwardOptions& options) const {
+ContinuousNetwork::Solved ContinuousNetwork::solve_generic(const SharedOptions& config,
+                                                           const ModelBatch& batch, const Tensor& z0,
+                                                           const ForwardOptions& options) const {
   const SolverConfig& s = config.solver;
   SolveOptions how = {.method = method(s.method), .steps = batch.schedule.steps, .gradient = s.gradient};
   how.memory_limit = s.memory_limit;
@@ -142,8 +142,9 @@ ContinuousSystem::Solved ContinuousSystem::solve_generic(const ModelConfig& conf
           solution.steps, solution.evaluations};
 }
 
-ModelOutput ContinuousSystem::forward(const ModelConfig& config, const ModelInput& input,
-                                      const ForwardOptions& options) const {
+ModelOutput ContinuousNetwork::forward(const ModelConfig& model, const ModelInput& input,
+                                       const ForwardOptions& options) const {
+  const SharedOptions config = shared(model);
   const CheckedInput checked = check_system_input(config, type(), input);
   const ModelBatch batch = make_model_batch(config, checked, input, at::kCPU);
   const Tensor z0 = initial(batch.signal.first(), checked.static_features);

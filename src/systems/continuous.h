@@ -11,12 +11,13 @@
 
 namespace fastweights {
 
-class ContinuousSystem : public ComparedSystem {
+class ContinuousNetwork : public Network {
  public:
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
                       const ForwardOptions& options) const final;
 
  protected:
+  virtual SharedOptions shared(const ModelConfig& model) const = 0;
   /// z(t0) [B, D] from the signal there [B, C] and static features.
   virtual Tensor initial(const Tensor& first, const Tensor& static_features) const = 0;
   /// The tensors that drive() and slope() read.
@@ -33,9 +34,9 @@ class ContinuousSystem : public ComparedSystem {
  private:
   struct Solved;
   /// None if recording would take too much memory.
-  std::optional<Solved> step_through(const ModelConfig& config, const ModelBatch& batch,
+  std::optional<Solved> step_through(const SharedOptions& config, const ModelBatch& batch,
                                      const Tensor& z0) const;
-  Solved solve_generic(const ModelConfig& config, const ModelBatch& batch, const Tensor& z0,
+  Solved solve_generic(const SharedOptions& config, const ModelBatch& batch, const Tensor& z0,
                        const ForwardOptions& options) const;
 };
 

@@ -1,4 +1,5 @@
 #include "fastweights/error.h"
+#include "model/architecture_spec.h"
 #include "systems/row_memory.h"
 #include "systems/rows.h"
 
@@ -22,35 +23,37 @@ struct FwpBlock {
   nn::FeedForward ff;
 };
 
-class DiscreteFwp : public ComparedSystem {
+class DiscreteFwpNetwork : public Network {
  public:
-  DiscreteFwp(const ModelConfig& config, const ModelOptions& options) {
+  DiscreteFwpNetwork(const ModelConfig& model, const DiscreteFwp& config, const ModelOptions& options) {
+    const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
-    const int64_t d = config.hidden_size,
-                  rates = config.system == System::LinearTransformer ? 0 : config.heads;
+    const int64_t d = config.hidden_size, rates = config.memory == RowMemory::Sum ? 0 : config.heads;
     const int64_t hidden = config.feed_forward_size > 0 ? config.feed_forward_size : 4 * d;
-    embed_ = make.linear("embed", 1 + 2 * config.channels, d);
-    static_ = make_static_net(config, d, make);
+    embed_ = make.linear("embed", 1 + 2 * model.channels, d);
+    static_ = make_static_net(shared, d, make);
     for (int64_t l = 0; l < config.layers; ++l) {
       const std::string name = message("layers.", l);
       FwpBlock block;
       block.norm = make.layer_norm(name + ".norm", d);
       block.slow = make.linear(name + ".slow", d, 3 * d + rates, nn::Bias::No);
-      if (config.system == System::RecurrentFwp)
+      if (config.memory == RowMemory::Recurrent)
         block.again = make.linear(name + ".again", d, 3 * d + rates, nn::Bias::No);
       block.out = make.linear(name + ".out", d, d, nn::Bias::No);
       block.ff = make.feed_forward(name + ".feed_forward", d, hidden);
       blocks_.push_back(block);
     }
-    head_ = make.linear("head", d, config.outputs);
+    head_ = make.linear("head", d, model.outputs);
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
-    const RowData rows = make_rows(config, checked.series);
-    const OutputRows outputs = output_rows(config, checked, rows);
+    const DiscreteFwp& config = model.architecture.get<DiscreteFwp>();
+    const SharedOptions shared = shared_options(model, config);
+    const CheckedInput checked = check_system_input(shared, type(), input);
+    const RowData rows = make_rows(shared, checked.series);
+    const OutputRows outputs = output_rows(shared, checked, rows);
     const Tensor offsets = checked.series.offsets, read = rows.packed.rows.index_select(0, outputs.rows);
     Tensor x = linear(embed_, rows.input().index_select(0, rows.packed.packed));
     if (static_) {
@@ -67,17 +70,17 @@ class DiscreteFwp : public ComparedSystem {
       x = x + linear(block.out, reads.y.reshape(x.sizes()));
       x = nn::feed_forward(block.ff, {x, {}}, Products::Fast).value;
     }
-    ModelOutput result = read_states(config, options, head_, checked, x.index_select(0, read), reads.w);
+    ModelOutput result = read_states(shared, options, head_, checked, x.index_select(0, read), reads.w);
     result.backend = reads.backend;
     result.steps = rows.packed.steps();
     return result;
   }
 
  private:
-  static RowReads fast_weights(const ModelConfig& config, const FwpBlock& block, const RowOrder& order,
+  static RowReads fast_weights(const DiscreteFwp& config, const FwpBlock& block, const RowOrder& order,
                                const Tensor& numbers) {
-    if (config.system == System::LinearTransformer) return linear_transformer(numbers, order, config.backend);
-    if (config.system == System::DeltaNet) return delta_net(numbers, order, config.backend);
+    if (config.memory == RowMemory::Sum) return linear_transformer(numbers, order, config.backend);
+    if (config.memory == RowMemory::Delta) return delta_net(numbers, order, config.backend);
     return recurrent_fwp(numbers, order, block.again.weight);
   }
 
@@ -86,11 +89,64 @@ class DiscreteFwp : public ComparedSystem {
   std::vector<FwpBlock> blocks_;
 };
 
+std::string memory_name(const DiscreteFwp& o) {
+  if (o.memory == RowMemory::Sum) return "linear_transformer";
+  return o.memory == RowMemory::Delta ? "delta_net" : "recurrent_fwp";
+}
+
+template <RowMemory memory>
+Architecture for_data(const DataShape& shape) {
+  DiscreteFwp o = fitted(DiscreteFwp{.memory = memory}, shape);
+  o.control.kind = ControlKind::Hold;
+  o.heads = 8;
+  o.feed_forward_size = 128;
+  return o;
+}
+
+void visit_options(DiscreteFwp& o, Fields& visit) {
+  visit("control", o.control);
+  // a recurrence through the slow net has no kernels to choose from
+  if (o.memory != RowMemory::Recurrent) visit("backend", o.backend);
+  visit("heads", o.heads);
+  visit("feed_forward_size", o.feed_forward_size);
+  visit("layers", o.layers);
+  visit_common(o, visit);
+}
+
+void check(const ModelConfig& model, const DiscreteFwp& o) {
+  const SharedOptions shared = shared_options(model, o);
+  check_rows(shared);
+  check_heads(o.hidden_size, o.heads, o.feed_forward_size);
+  check_at_least("layers", o.layers, 1);
+  FW_CHECK(o.backend != Backend::Cuda, "[config] backend cuda needs architecture fast_weights");
+  check_count(base_parameters(shared, o.layers) +
+                  feed_forward_parameters(static_cast<double>(o.hidden_size), o.feed_forward_size, o.layers),
+              "parameters");
+}
+
+std::shared_ptr<const Network> make(const ModelConfig& model, const DiscreteFwp& o,
+                                    const ModelOptions& options) {
+  return std::make_shared<DiscreteFwpNetwork>(model, o, options);
+}
+
 }  // namespace
 
-std::shared_ptr<const ComparedSystem> make_discrete_fwp(const ModelConfig& config,
-                                                        const ModelOptions& options) {
-  return std::make_shared<DiscreteFwp>(config, options);
+const ArchitectureType& architecture_type(const DiscreteFwp&) {
+  static const ArchitectureType kType = make_architecture_type<DiscreteFwp>(
+      {.names = {{"linear_transformer", DiscreteFwp{.memory = RowMemory::Sum}},
+                 {"delta_net", DiscreteFwp{.memory = RowMemory::Delta}},
+                 {"recurrent_fwp", DiscreteFwp{.memory = RowMemory::Recurrent}}},
+       .name = memory_name,
+       .fields = visit_options,
+       .check = check,
+       .make = make,
+       .models = {{"linear-transformer", "fast weights by sums of outer products, row by row",
+                   "Katharopoulos et al. 2020", for_data<RowMemory::Sum>},
+                  {"delta-net", "fast weights by the delta rule, row by row", "Schlag et al. 2021",
+                   for_data<RowMemory::Delta>},
+                  {"rfwp", "a delta net whose slow net also reads the previous output of its fast net",
+                   "Irie et al. 2021", for_data<RowMemory::Recurrent>}}});
+  return kType;
 }
 
 }  // namespace fastweights

@@ -28,7 +28,7 @@ Tensor forward_loss(const Model& model, const ModelInput& input, const Loss& los
 std::vector<Tensor> mode_gradients(const Model& model, const ModelInput& input, const Loss& loss,
                                    Gradient mode) {
   Model copy = model;
-  SolverConfig solver = model.config().solver;
+  SolverConfig solver = *solver_of(model.config());
   solver.gradient = mode;
   // only the exact gradient can go through the choice of the first step
   if (mode != Gradient::Exact) solver.first_step_gradient = FirstStepGradient::None;
@@ -75,12 +75,17 @@ double difference(const Model& model, const ModelInput& input, const Loss& loss,
 // the larger one, and not a number if either is not
 double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
-// Adaptive steps are chosen anew for every difference, and the loss jumps by about the tolerance where the
+bool has_adaptive_steps(const Model& model) {
+  const SolverConfig* solver = solver_of(model.config());
+  return solver && solver->steps == StepRule::Adaptive;
+}
+
+// Adaptive steps are chosen again for every difference, and the loss jumps by about the tolerance where the
 // choice changes. With small tolerances and larger differences that hardly shows.
 Model smooth(const Model& model) {
   Model copy = model;
-  SolverConfig solver = model.config().solver;
-  if (solver.steps == StepRule::Adaptive) {
+  if (has_adaptive_steps(model)) {
+    SolverConfig solver = *solver_of(model.config());
     solver.rtol = std::min(solver.rtol, 1e-12);
     solver.atol = std::min(solver.atol, 1e-14);
     copy.set_solver(solver);
@@ -89,7 +94,7 @@ Model smooth(const Model& model) {
 }
 
 double smooth_step(const Model& model, double step) {
-  return model.config().solver.steps == StepRule::Adaptive ? std::max(step, 1e-4) : step;
+  return has_adaptive_steps(model) ? std::max(step, 1e-4) : step;
 }
 
 void check_model(const Model& model, const Loss& loss) {

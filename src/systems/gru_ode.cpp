@@ -1,3 +1,5 @@
+#include "fastweights/error.h"
+#include "model/architecture_spec.h"
 #include "systems/continuous.h"
 
 /// The field of a GRU, with input projections W without bias and state projections U:
@@ -32,12 +34,17 @@ struct GruField {
 };
 
 // what both forms have
-class GruSystem : public ContinuousSystem {
+class GruNetwork : public ContinuousNetwork {
  public:
-  GruSystem(const ModelConfig& config, nn::ParameterMaker& make)
-      : channels_(signal_size(config)), size_(config.hidden_size), field_(channels_, size_, make) {}
+  GruNetwork(const ModelConfig& model, const GruOde& config, nn::ParameterMaker& make)
+      : channels_(signal_size(model.channels, config.control)),
+        size_(config.hidden_size),
+        field_(channels_, size_, make) {}
 
  protected:
+  SharedOptions shared(const ModelConfig& model) const override {
+    return shared_options(model, model.architecture.get<GruOde>());
+  }
   std::vector<Tensor> field_parameters() const override {
     return {field_.input, field_.gates.weight, field_.gates.bias, field_.state.weight, field_.state.bias};
   }
@@ -47,15 +54,16 @@ class GruSystem : public ContinuousSystem {
   GruField field_;
 };
 
-class DirectGruOde : public GruSystem {
+class DirectGruOdeNetwork : public GruNetwork {
  public:
-  DirectGruOde(const ModelConfig& config, nn::ParameterMaker make) : GruSystem(config, make) {
-    if (config.static_features > 0) {
-      static_ = make_static_net(config, size_, make);
+  DirectGruOdeNetwork(const ModelConfig& model, const GruOde& config, nn::ParameterMaker make)
+      : GruNetwork(model, config, make) {
+    if (model.static_features > 0) {
+      static_ = make_static_net(shared(model), size_, make);
     } else {
-      first_ = make.linear("first", config.channels, size_);
+      first_ = make.linear("first", model.channels, size_);
     }
-    head_ = make.linear("head", size_, config.outputs);
+    head_ = make.linear("head", size_, model.outputs);
     parameters_ = make.parameters();
   }
 
@@ -74,11 +82,12 @@ class DirectGruOde : public GruSystem {
   std::optional<StaticNet> static_;
 };
 
-class GruOde : public GruSystem {
+class GruOdeNetwork : public GruNetwork {
  public:
-  GruOde(const ModelConfig& config, nn::ParameterMaker make) : GruSystem(config, make) {
-    static_ = make_static_net(config, size_, make);
-    head_ = make.linear("head", channels_ + size_, config.outputs);
+  GruOdeNetwork(const ModelConfig& model, const GruOde& config, nn::ParameterMaker make)
+      : GruNetwork(model, config, make) {
+    static_ = make_static_net(shared(model), size_, make);
+    head_ = make.linear("head", channels_ + size_, model.outputs);
     parameters_ = make.parameters();
   }
 
@@ -102,12 +111,54 @@ class GruOde : public GruSystem {
   std::optional<StaticNet> static_;
 };
 
+std::string form_name(const GruOde& o) {
+  return o.form == GruOdeForm::PathSoFar ? "gru_ode" : "direct_gru_ode";
+}
+
+void visit_options(GruOde& o, Fields& visit) {
+  visit("control", o.control);
+  visit("solver", o.solver);
+  visit("backend", o.backend);
+  visit_common(o, visit);
+}
+
+void check(const ModelConfig& model, const GruOde& o) {
+  const SharedOptions shared = shared_options(model, o);
+  check_continuous(shared, o.backend);
+  const bool path = o.form == GruOdeForm::PathSoFar;
+  FW_CHECK(!path || o.control.kind != ControlKind::Hold,
+           "[config] architecture gru_ode needs x'(t), and "
+           "control.kind hold has none; take linear, hermite_cubic or natural_cubic");
+  FW_CHECK(!path || o.control.kind != ControlKind::LogSignature,
+           "[config] architecture gru_ode needs a path, not control.kind log_signature");
+  check_count(base_parameters(shared), "parameters");
+}
+
+std::shared_ptr<const Network> make(const ModelConfig& model, const GruOde& o, const ModelOptions& options) {
+  const nn::ParameterMaker make(options.seed, options.type);
+  if (o.form == GruOdeForm::Direct) return std::make_shared<DirectGruOdeNetwork>(model, o, make);
+  return std::make_shared<GruOdeNetwork>(model, o, make);
+}
+
 }  // namespace
 
-std::shared_ptr<const ComparedSystem> make_gru_ode(const ModelConfig& config, const ModelOptions& options) {
-  const nn::ParameterMaker make(options.seed, options.type);
-  if (config.system == System::DirectGruOde) return std::make_shared<DirectGruOde>(config, make);
-  return std::make_shared<GruOde>(config, make);
+const ArchitectureType& architecture_type(const GruOde&) {
+  static const ArchitectureType kType = make_architecture_type<GruOde>(
+      {.names = {{"gru_ode", GruOde{.form = GruOdeForm::PathSoFar}},
+                 {"direct_gru_ode", GruOde{.form = GruOdeForm::Direct}}},
+       .name = form_name,
+       .fields = visit_options,
+       .check = check,
+       .make = make,
+       .solver = [](GruOde& o) { return &o.solver; },
+       .models = {{"gru-ode", "the field of a GRU on the path so far, driven by time",
+                   "De Brouwer et al. 2019, as in Kidger et al. 2020",
+                   [](const DataShape& shape) -> Architecture { return fitted(GruOde{}, shape); }},
+                  {"gru-ode-direct", "the field of a GRU at x(t)", "Irie et al. 2022",
+                   [](const DataShape& shape) -> Architecture {
+                     return fitted(GruOde{.form = GruOdeForm::Direct}, shape);
+                   }}}});
+  return kType;
 }
 
 }  // namespace fastweights

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "fastweights/error.h"
+#include "model/architecture_spec.h"
 #include "systems/evolve.h"
 #include "systems/gru_cell.h"
 #include "systems/latent.h"
@@ -22,7 +23,7 @@ struct TimeGrid {
   Tensor output_at;  // [M] int64: and of each output
 };
 
-TimeGrid make_grid(const ModelConfig& config, const CheckedInput& input) {
+TimeGrid make_grid(double time_unit, const CheckedInput& input) {
   const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
   const Tensor wanted = input.wanted.times.contiguous(), wanted_offsets = input.wanted.offsets.contiguous();
   const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
@@ -42,7 +43,7 @@ TimeGrid make_grid(const ModelConfig& config, const CheckedInput& input) {
     for (int64_t i = wo[b]; i < wo[b + 1]; ++i) outputs.push_back(find(w[i]));
     grid_offsets.push_back(static_cast<int64_t>(all.size()));
     for (int64_t i = begin; i < grid_offsets.back(); ++i)
-      gaps.push_back(i == begin ? 0 : (all[i] - all[i - 1]) / config.time_unit);
+      gaps.push_back(i == begin ? 0 : (all[i] - all[i - 1]) / time_unit);
   }
   TimeGrid grid;
   grid.packed = pack(at::tensor(grid_offsets, at::kLong));
@@ -61,32 +62,35 @@ Tensor backwards(const Packed& packed, const Tensor& offsets) {
   return packed.packed.index_select(0, mirrored.index_select(0, packed.rows));
 }
 
-class LatentOde : public ComparedSystem {
+class LatentOdeNetwork : public Network {
  public:
-  LatentOde(const ModelConfig& config, const ModelOptions& options) {
+  LatentOdeNetwork(const ModelConfig& model, const LatentOde& config, const ModelOptions& options) {
+    const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
     const int64_t d = config.hidden_size, size = config.latent.size;
-    cell_ = make_gru_cell("encoder", 2 * config.channels, d, make);
+    cell_ = make_gru_cell("encoder", 2 * model.channels, d, make);
     encoder_field_ = make_field_net("encoder.field", config.field, d, make);
     latent_ = make_latent_net("latent", d, size, make);
     field_ = make_field_net("field", config.field, size, make);
-    decoder_ = make.linear("decoder", size, config.channels);
-    static_ = make_static_net(config, d, make);
-    head_ = make.linear("head", 2 * size, config.outputs);
+    decoder_ = make.linear("decoder", size, model.channels);
+    static_ = make_static_net(shared, d, make);
+    head_ = make.linear("head", 2 * size, model.outputs);
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
-    const RowData rows = make_rows(config, checked.series);
-    const TimeGrid grid = make_grid(config, checked);
+    const LatentOde& config = model.architecture.get<LatentOde>();
+    const SharedOptions shared = shared_options(model, config);
+    const CheckedInput checked = check_system_input(shared, type(), input);
+    const RowData rows = make_rows(shared, checked.series);
+    const TimeGrid grid = make_grid(config.time_unit, checked);
     const Distribution first = encode(config, rows, checked);
     const Tensor z0 = draw(first, options);
     const Tensor z = tell(config, grid, z0.index_select(0, grid.packed.samples));
     const Tensor counts = checked.wanted.offsets.slice(0, 1) - checked.wanted.offsets.slice(0, 0, -1);
     const Tensor read = at::cat({z0.repeat_interleave(counts, 0), z.index_select(0, grid.output_at)}, 1);
-    ModelOutput result = read_states(config, options, head_, checked, read);
+    ModelOutput result = read_states(shared, options, head_, checked, read);
     result.steps = grid.packed.steps();
     if (options.mode == Mode::Evaluate) return result;
     const Tensor told = linear(decoder_, z.index_select(0, grid.row_at).index_select(0, rows.packed.rows));
@@ -101,7 +105,7 @@ class LatentOde : public ComparedSystem {
 
  private:
   // of the first states [B, latent size], samples in the batch's order
-  Distribution encode(const ModelConfig& config, const RowData& rows, const CheckedInput& input) const {
+  Distribution encode(const LatentOde& config, const RowData& rows, const CheckedInput& input) const {
     const Packed& packed = rows.packed;
     const Tensor order = backwards(packed, input.series.offsets);
     const auto ordered = [&](const Tensor& forwards) { return forwards.index_select(0, order); };
@@ -124,7 +128,7 @@ class LatentOde : public ComparedSystem {
   }
 
   // z [G, latent size] at all points of the grid from z0, samples in packed order
-  Tensor tell(const ModelConfig& config, const TimeGrid& grid, Tensor z) const {
+  Tensor tell(const LatentOde& config, const TimeGrid& grid, Tensor z) const {
     std::vector<Tensor> states;
     for (int64_t n = 0; n < grid.packed.steps(); ++n) {
       z = z.narrow(0, 0, grid.packed.going[n]);
@@ -143,11 +147,70 @@ class LatentOde : public ComparedSystem {
   nn::Linear head_;
 };
 
+Architecture for_data(const DataShape& shape) {
+  LatentOde o = fitted(LatentOde{}, shape);
+  o.control.kind = ControlKind::Hold;
+  o.rows.known_channels = shape.known_channels;
+  return o;
+}
+
 }  // namespace
 
-std::shared_ptr<const ComparedSystem> make_latent_ode(const ModelConfig& config,
-                                                      const ModelOptions& options) {
-  return std::make_shared<LatentOde>(config, options);
+void visit_fields(LatentOde::Rows& o, Fields& visit) { visit("known_channels", o.known_channels); }
+
+void visit_fields(LatentConfig& o, Fields& visit) {
+  visit("size", o.size);
+  visit("divergence", o.divergence);
+  visit("reconstruction", o.reconstruction);
+}
+
+namespace {
+
+void visit_options(LatentOde& o, Fields& visit) {
+  visit("control", o.control);
+  visit("solver", o.solver);
+  visit("field", o.field);
+  visit("latent", o.latent);
+  visit("rows", o.rows);
+  visit_common(o, visit);
+}
+
+void check(const ModelConfig& model, const LatentOde& o) {
+  const SharedOptions shared = shared_options(model, o);
+  check_rows(shared);
+  check_solver(o.solver, o.control);
+  check_plain_method(o.solver);
+  check_field(o.field.hidden_size, o.field.layers);
+  check_at_least("latent.size", o.latent.size, 1);
+  FW_CHECK(std::isfinite(o.latent.divergence) && o.latent.divergence >= 0 &&
+               std::isfinite(o.latent.reconstruction) && o.latent.reconstruction >= 0,
+           "[config] latent.divergence and latent.reconstruction must not be negative, got ",
+           o.latent.divergence, " and ", o.latent.reconstruction);
+  const auto d = static_cast<double>(o.hidden_size), hidden = static_cast<double>(o.field.hidden_size),
+             latent = static_cast<double>(o.latent.size);
+  check_count(base_parameters(shared) + field_parameters(d, hidden, o.field.layers, d) +
+                  latent * (2 * d + 2 * hidden + static_cast<double>(model.channels + 2 * model.outputs)),
+              "parameters");
+}
+
+std::shared_ptr<const Network> make(const ModelConfig& model, const LatentOde& o,
+                                    const ModelOptions& options) {
+  return std::make_shared<LatentOdeNetwork>(model, o, options);
+}
+
+}  // namespace
+
+const ArchitectureType& architecture_type(const LatentOde&) {
+  static const ArchitectureType kType = make_architecture_type<LatentOde>(
+      {.names = {{"latent_ode", LatentOde{}}},
+       .fields = visit_options,
+       .check = check,
+       .make = make,
+       .solver = [](LatentOde& o) { return &o.solver; },
+       .models = {{"latent-ode",
+                   "variational: an ODE-RNN encodes the series backwards, a neural ODE decodes it",
+                   "Rubanova et al. 2019", for_data}}});
+  return kType;
 }
 
 }  // namespace fastweights

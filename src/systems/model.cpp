@@ -12,13 +12,13 @@ namespace fastweights {
 struct Model::Parts {
   ModelConfig config;
   std::optional<FastWeightProgrammer> programmer = {};  // or ...
-  std::shared_ptr<const ComparedSystem> system = {};
+  std::shared_ptr<const Network> system = {};
 };
 
 namespace {
 
 void check_cpu(const ModelConfig& config, const at::Device& device) {
-  FW_CHECK(device.is_cpu(), "[model] system ", name_of(config.system),
+  FW_CHECK(device.is_cpu(), "[model] architecture ", config.architecture.name(),
            " is computed on the CPU; device cuda is for fast weight programmers");
 }
 
@@ -26,13 +26,13 @@ void check_cpu(const ModelConfig& config, const at::Device& device) {
 
 Model::Model(const ModelConfig& config, const ModelOptions& options)
     : parts_(std::make_shared<Parts>(Parts{config})) {
-  if (config.system == System::FastWeights) {
+  if (config.architecture.get_if<FastWeights>() || config.architecture.get_if<TensorMap>()) {
     parts_->programmer = FastWeightProgrammer(config, options);
     return;
   }
   check_config(config, options.own_rules);
   check_cpu(config, options.device);
-  parts_->system = make_system(config, options);
+  parts_->system = config.architecture.type().make(config, options);
 }
 
 const FastWeightProgrammer* Model::programmer() const {
@@ -46,12 +46,14 @@ ModelOutput Model::forward(const ModelInput& input, const ForwardOptions& option
 
 const ModelConfig& Model::config() const { return parts_->config; }
 
-bool Model::has_solver() const { return reads_key(config().system, "solver"); }
+bool Model::has_solver() const { return solver_of(config()) != nullptr; }
 
 void Model::set_solver(const SolverConfig& solver) {
   // a copy: other models that share the parameters keep their solver
   Parts changed = *parts_;
-  changed.config.solver = solver;
+  SolverConfig* own = solver_of(changed.config);
+  FW_CHECK(own, "[model] architecture ", config().architecture.name(), " has no solver");
+  *own = solver;
   if (changed.programmer) {
     changed.programmer->set_solver(solver);
   } else {

@@ -1,4 +1,5 @@
 #include "fastweights/error.h"
+#include "model/architecture_spec.h"
 #include "systems/continuous.h"
 
 /// Neural CDEs (Kidger et al. 2020) and, on log-signatures, neural RDEs (Morrill et al. 2021):
@@ -10,15 +11,17 @@
 namespace fastweights {
 namespace {
 
-class NeuralCde : public ContinuousSystem {
+class NeuralCdeNetwork : public ContinuousNetwork {
  public:
-  NeuralCde(const ModelConfig& config, const ModelOptions& options)
-      : field_(config.field), state_(config.hidden_size), signal_(signal_size(config)) {
+  NeuralCdeNetwork(const ModelConfig& model, const NeuralCde& config, const ModelOptions& options)
+      : field_(config.field),
+        state_(config.hidden_size),
+        signal_(signal_size(model.channels, config.control)) {
     nn::ParameterMaker make(options.seed, options.type);
-    if (config.static_features > 0) {
-      static_ = make_static_net(config, state_, make);
+    if (model.static_features > 0) {
+      static_ = make_static_net(shared(model), state_, make);
     } else {
-      first_ = make.linear("first", config.channels, state_);
+      first_ = make.linear("first", model.channels, state_);
     }
     const int64_t entries = field_.form == FieldForm::RankOne ? state_ + signal_ : state_ * signal_;
     int64_t width = state_;
@@ -29,11 +32,15 @@ class NeuralCde : public ContinuousSystem {
       width = field_.hidden_size;
     }
     out_ = make.linear("field.out", width, entries);
-    head_ = make.linear("head", state_, config.outputs);
+    head_ = make.linear("head", state_, model.outputs);
     parameters_ = make.parameters();
   }
 
  protected:
+  SharedOptions shared(const ModelConfig& model) const override {
+    return shared_options(model, model.architecture.get<NeuralCde>());
+  }
+
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     return static_ ? (*static_)(static_features) : linear(*first_, first);
   }
@@ -75,7 +82,7 @@ class NeuralCde : public ContinuousSystem {
     return field_.end == FieldEnd::TanhOutput ? at::tanh(out) : out;
   }
 
-  FieldConfig field_;
+  CdeFieldConfig field_;
   int64_t state_, signal_;  // d, C of the signal
   std::optional<nn::Linear> first_;
   std::optional<StaticNet> static_;
@@ -85,9 +92,74 @@ class NeuralCde : public ContinuousSystem {
 
 }  // namespace
 
-std::shared_ptr<const ComparedSystem> make_neural_cde(const ModelConfig& config,
-                                                      const ModelOptions& options) {
-  return std::make_shared<NeuralCde>(config, options);
+void visit_fields(CdeFieldConfig& o, Fields& visit) {
+  visit("hidden_size", o.hidden_size);
+  visit("layers", o.layers);
+  visit("form", o.form);
+  visit("end", o.end);
+  visit("tied", o.tied);
+}
+
+namespace {
+
+Architecture in_windows(const DataShape& shape) {
+  NeuralCde o = fitted(NeuralCde{}, shape);
+  read_in_windows(o, shape);
+  o.field.end = FieldEnd::TanhHidden;
+  return o;
+}
+
+template <FieldForm form>
+Architecture for_data(const DataShape& shape) {
+  NeuralCde o = needs_windows(shape) ? in_windows(shape).get<NeuralCde>() : fitted(NeuralCde{}, shape);
+  o.field.form = form;
+  return o;
+}
+
+void visit_options(NeuralCde& o, Fields& visit) {
+  visit("control", o.control);
+  visit("solver", o.solver);
+  visit("backend", o.backend);
+  visit("field", o.field);
+  visit_common(o, visit);
+}
+
+void check(const ModelConfig& model, const NeuralCde& o) {
+  const SharedOptions shared = shared_options(model, o);
+  check_continuous(shared, o.backend);
+  FW_CHECK(o.control.kind != ControlKind::Hold,
+           "[config] architecture neural_cde needs x'(t), and "
+           "control.kind hold has none; take linear, hermite_cubic or natural_cubic");
+  check_field(o.field.hidden_size, o.field.layers);
+  const auto d = static_cast<double>(o.hidden_size),
+             signal = static_cast<double>(signal_size(model.channels, o.control));
+  const double out = o.field.form == FieldForm::Full ? d * signal : d + signal;
+  check_count(base_parameters(shared) +
+                  field_parameters(d, static_cast<double>(o.field.hidden_size), o.field.layers, out),
+              "parameters");
+}
+
+std::shared_ptr<const Network> make(const ModelConfig& model, const NeuralCde& o,
+                                    const ModelOptions& options) {
+  return std::make_shared<NeuralCdeNetwork>(model, o, options);
+}
+
+}  // namespace
+
+const ArchitectureType& architecture_type(const NeuralCde&) {
+  static const ArchitectureType kType = make_architecture_type<NeuralCde>(
+      {.names = {{"neural_cde", NeuralCde{}}},
+       .fields = visit_options,
+       .check = check,
+       .make = make,
+       .solver = [](NeuralCde& o) { return &o.solver; },
+       .models = {{"ncde", "neural controlled differential equation: z' = F(z) x'(t)", "Kidger et al. 2020",
+                   for_data<FieldForm::Full>},
+                  {"ncde-rank-one", "the same with a field F(z) of rank one",
+                   "Kidger et al. 2020, section 6.1", for_data<FieldForm::RankOne>},
+                  {"nrde", "neural rough differential equation: an NCDE on log-signatures of windows",
+                   "Morrill et al. 2021", in_windows}}});
+  return kType;
 }
 
 }  // namespace fastweights

@@ -1,4 +1,5 @@
 #include "fastweights/error.h"
+#include "model/architecture_spec.h"
 #include "systems/evolve.h"
 #include "systems/gru_cell.h"
 #include "systems/rows.h"
@@ -36,15 +37,15 @@ Tensor count_differences(const Tensor& counts, const Packed& packed, RowInput ki
 
 // The published inputs. Elapsed time grows by every gap in which a sample saw nothing while another one of
 // the batch did, never falls, and is added to whatever is the first number.
-CellInput published_input(const ModelConfig& config, const RowData& rows) {
+CellInput published_input(int64_t channels, const RowConfig& config, const RowData& rows) {
   const Packed& packed = rows.packed;
-  const int64_t half = (config.channels - 1) / 2;
-  const Tensor indicators = count_differences(rows.values.narrow(1, 1, half), packed, config.rows.input);
+  const int64_t half = (channels - 1) / 2;
+  const Tensor indicators = count_differences(rows.values.narrow(1, 1, half), packed, config.input);
   const Tensor observed = std::get<0>(indicators.max(1, /*keepdim=*/true)) > 0.5;
   // channel 0 is time, read as the gap since the row before
   const Tensor gap = rows.gap;
   const Tensor values = rows.values.narrow(1, 1 + half, half);
-  const Tensor all = config.rows.values_only ? values : at::cat({gap, indicators, values}, 1);
+  const Tensor all = config.values_only ? values : at::cat({gap, indicators, values}, 1);
   Tensor elapsed = at::zeros({packed.going[0], 1}, gap.options());
   std::vector<Tensor> first;
   for (int64_t n = 0; n < packed.steps(); ++n) {
@@ -57,49 +58,60 @@ CellInput published_input(const ModelConfig& config, const RowData& rows) {
   return {at::cat({at::cat(first, 0), all.narrow(1, 1, all.size(1) - 1)}, 1), observed};
 }
 
-int64_t input_size(const ModelConfig& config) {
-  if (config.rows.input == RowInput::Masked) return 1 + 2 * config.channels;
-  return config.rows.values_only ? (config.channels - 1) / 2 : config.channels;
+int64_t input_size(int64_t channels, const RowConfig& rows) {
+  if (rows.input == RowInput::Masked) return 1 + 2 * channels;
+  return rows.values_only ? (channels - 1) / 2 : channels;
 }
 
-class ObservedGru : public ComparedSystem {
+// what both architectures have; Options is OdeRnn or GapGru
+template <typename Options>
+class ObservedGru : public Network {
  public:
-  ObservedGru(const ModelConfig& config, const ModelOptions& options) : system_(config.system) {
-    nn::ParameterMaker make(options.seed, options.type);
-    cell_ = make_gru_cell("cell", input_size(config), config.hidden_size, make);
-    if (system_ == System::GruD) decay_ = make.linear("decay", 1, config.hidden_size);
-    if (system_ == System::OdeRnn) field_ = make_field_net("field", config.field, config.hidden_size, make);
-    static_ = make_static_net(config, config.hidden_size, make);
-    head_ = make.linear("head", config.hidden_size, config.outputs);
+  ObservedGru(const ModelConfig& model, const Options& config, nn::ParameterMaker make) {
+    const SharedOptions shared = shared_options(model, config);
+    cell_ = make_gru_cell("cell", input_size(model.channels, config.rows), config.hidden_size, make);
+    if constexpr (std::is_same_v<Options, OdeRnn>) {
+      field_ = make_field_net("field", config.field, config.hidden_size, make);
+    } else if (config.form == GapForm::Decay) {
+      decay_ = make.linear("decay", 1, config.hidden_size);
+    }
+    static_ = make_static_net(shared, config.hidden_size, make);
+    head_ = make.linear("head", config.hidden_size, model.outputs);
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
-    const RowData rows = make_rows(config, checked.series);
-    const OutputRows outputs = output_rows(config, checked, rows);
+    const Options& config = model.architecture.get<Options>();
+    const SharedOptions shared = shared_options(model, config);
+    const CheckedInput checked = check_system_input(shared, type(), input);
+    const RowData rows = make_rows(shared, checked.series);
+    const OutputRows outputs = output_rows(shared, checked, rows);
     const Tensor states = go_through(config, rows, checked.static_features);
     const Tensor read = passed(config, states.index_select(0, outputs.rows), outputs.behind);
-    ModelOutput result = read_states(config, options, head_, checked, read);
+    ModelOutput result = read_states(shared, options, head_, checked, read);
     result.steps = rows.packed.steps();
     return result;
   }
 
  private:
   // the state when the time dt [R, 1] has passed without an observation
-  Tensor passed(const ModelConfig& config, const Tensor& h, const Tensor& dt) const {
-    if (system_ == System::GruDt) return h;
-    // the decay has a bias: where no time has passed there is none
-    if (system_ == System::GruD) return at::where(dt > 0, h * at::exp(-at::relu(linear(decay_, dt))), h);
-    return evolve(config.solver, field_, h, dt);
+  Tensor passed(const Options& config, const Tensor& h, const Tensor& dt) const {
+    if constexpr (std::is_same_v<Options, OdeRnn>) {
+      return evolve(config.solver, field_, h, dt);
+    } else {
+      if (config.form == GapForm::Input) return h;
+      // the decay has a bias: where no time has passed there is none
+      return at::where(dt > 0, h * at::exp(-at::relu(linear(decay_, dt))), h);
+    }
   }
 
   // states behind all rows: [R, d]
-  Tensor go_through(const ModelConfig& config, const RowData& rows, const Tensor& static_features) const {
+  Tensor go_through(const Options& config, const RowData& rows, const Tensor& static_features) const {
     const Packed& packed = rows.packed;
-    const CellInput in =
-        config.rows.input == RowInput::Masked ? masked_input(rows) : published_input(config, rows);
+    const CellInput in = config.rows.input == RowInput::Masked
+                             ? masked_input(rows)
+                             : published_input(rows.mask.size(1), config.rows, rows);
     const std::vector<Tensor> projected = packed.split(linear(cell_.input, in.numbers));
     Tensor h =
         static_ ? (*static_)(static_features).index_select(0, packed.samples)
@@ -115,7 +127,6 @@ class ObservedGru : public ComparedSystem {
     return at::cat(states, 0);
   }
 
-  System system_;
   GruCell cell_;
   nn::Linear decay_;
   FieldNet field_;
@@ -123,11 +134,82 @@ class ObservedGru : public ComparedSystem {
   nn::Linear head_;
 };
 
+template <typename Options>
+void check_observed(const ModelConfig& model, const Options& o) {
+  const SharedOptions shared = shared_options(model, o);
+  check_rows(shared);
+  check_published_rows(shared, o.rows);
+}
+
+void visit_options(OdeRnn& o, Fields& visit) {
+  visit("control", o.control);
+  visit("solver", o.solver);
+  visit("field", o.field);
+  visit("rows", o.rows);
+  visit_common(o, visit);
+}
+
+void visit_options(GapGru& o, Fields& visit) {
+  visit("control", o.control);
+  visit("rows", o.rows);
+  visit_common(o, visit);
+}
+
+void check(const ModelConfig& model, const OdeRnn& o) {
+  check_observed(model, o);
+  check_solver(o.solver, o.control);
+  check_plain_method(o.solver);
+  check_field(o.field.hidden_size, o.field.layers);
+  const auto d = static_cast<double>(o.hidden_size);
+  check_count(base_parameters(shared_options(model, o)) +
+                  field_parameters(d, static_cast<double>(o.field.hidden_size), o.field.layers, d),
+              "parameters");
+}
+
+void check(const ModelConfig& model, const GapGru& o) {
+  check_observed(model, o);
+  check_count(base_parameters(shared_options(model, o)), "parameters");
+}
+
+template <typename Options>
+std::shared_ptr<const Network> make(const ModelConfig& model, const Options& o, const ModelOptions& options) {
+  return std::make_shared<ObservedGru<Options>>(model, o, nn::ParameterMaker(options.seed, options.type));
+}
+
+template <typename Options>
+Architecture for_data(Options options, const DataShape& shape) {
+  options = fitted(options, shape);
+  options.control.kind = ControlKind::Hold;
+  options.rows.known_channels = shape.known_channels;
+  return options;
+}
+
 }  // namespace
 
-std::shared_ptr<const ComparedSystem> make_observed_gru(const ModelConfig& config,
-                                                        const ModelOptions& options) {
-  return std::make_shared<ObservedGru>(config, options);
+const ArchitectureType& architecture_type(const OdeRnn&) {
+  static const ArchitectureType kType = make_architecture_type<OdeRnn>(
+      {.names = {{"ode_rnn", OdeRnn{}}},
+       .fields = visit_options,
+       .check = check,
+       .make = make<OdeRnn>,
+       .solver = [](OdeRnn& o) { return &o.solver; },
+       .models = {{"ode-rnn", "a GRU at observations, a neural ODE in between", "Rubanova et al. 2019",
+                   [](const DataShape& shape) { return for_data(OdeRnn{}, shape); }}}});
+  return kType;
+}
+
+const ArchitectureType& architecture_type(const GapGru&) {
+  static const ArchitectureType kType = make_architecture_type<GapGru>(
+      {.names = {{"gru_dt", GapGru{.form = GapForm::Input}}, {"gru_d", GapGru{.form = GapForm::Decay}}},
+       .name = [](const GapGru& o) -> std::string { return o.form == GapForm::Input ? "gru_dt" : "gru_d"; },
+       .fields = visit_options,
+       .check = check,
+       .make = make<GapGru>,
+       .models = {{"gru-dt", "a GRU that reads the time since the last observation", "Rubanova et al. 2019",
+                   [](const DataShape& shape) { return for_data(GapGru{.form = GapForm::Input}, shape); }},
+                  {"gru-d", "a GRU whose state decays between observations", "Che et al. 2018",
+                   [](const DataShape& shape) { return for_data(GapGru{.form = GapForm::Decay}, shape); }}}});
+  return kType;
 }
 
 }  // namespace fastweights

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "fastweights/error.h"
+#include "model/architecture_spec.h"
 #include "systems/evolve.h"
 #include "systems/gru_cell.h"
 #include "systems/latent.h"
@@ -25,32 +26,35 @@ struct Kept {
   Tensor w;  // [M, H, V, K]
 };
 
-class OdeRfwp : public ComparedSystem {
+class OdeRfwpNetwork : public Network {
  public:
-  OdeRfwp(const ModelConfig& config, const ModelOptions& options) {
+  OdeRfwpNetwork(const ModelConfig& model, const OdeRfwp& config, const ModelOptions& options) {
+    const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
-    const int64_t d = config.hidden_size, inputs = 1 + 2 * config.channels;
+    const int64_t d = config.hidden_size, inputs = 1 + 2 * model.channels;
     const int64_t feed_forward = config.feed_forward_size > 0 ? config.feed_forward_size : 4 * d;
     const auto named = [&](const Rule& rule) { return rule.name == config.rule; };
     const auto rule = std::find_if(all_rules().begin(), all_rules().end(), named);
-    FW_CHECK(rule != all_rules().end(), "[model] system ", config.system == System::OdeRfwp ? "" : "latent_",
-             "ode_rfwp has the built-in rules only, got '", config.rule, "'");
+    FW_CHECK(rule != all_rules().end(), "[model] architecture ", shared.architecture,
+             " has the built-in rules only, got '", config.rule, "'");
     cell_ = make_rfwp_cell({inputs, d, config.heads, feed_forward}, *rule, make);
     field_ = make_field_net("field", config.field, d, make);
-    if (config.system == System::LatentOdeRfwp) {
+    if (config.form == RfwpForm::Latent) {
       encoder_ = make_gru_cell("encoder", inputs, d, make);
       latent_ = make_latent_net("latent", d, d, make);
     }
-    static_ = make_static_net(config, d, make);
-    head_ = make.linear("head", d, config.outputs);
+    static_ = make_static_net(shared, d, make);
+    head_ = make.linear("head", d, model.outputs);
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
-    const RowData rows = make_rows(config, checked.series);
-    const OutputRows outputs = output_rows(config, checked, rows);
+    const OdeRfwp& config = model.architecture.get<OdeRfwp>();
+    const SharedOptions shared = shared_options(model, config);
+    const CheckedInput checked = check_system_input(shared, type(), input);
+    const RowData rows = make_rows(shared, checked.series);
+    const OutputRows outputs = output_rows(shared, checked, rows);
     const Tensor x = rows.input();
     Tensor h0 = at::zeros({checked.series.samples(), config.hidden_size}, x.options().requires_grad(false));
     if (static_) h0 = (*static_)(checked.static_features);
@@ -62,7 +66,7 @@ class OdeRfwp : public ComparedSystem {
     }
     const Kept kept = go_through(config, rows, x, h0.index_select(0, rows.packed.samples), outputs.rows);
     const Tensor read = evolve(config.solver, field_, kept.h, outputs.behind);
-    ModelOutput result = read_states(config, options, head_, checked, read, kept.w);
+    ModelOutput result = read_states(shared, options, head_, checked, read, kept.w);
     result.steps = rows.packed.steps();
     if (options.mode == Mode::Train) result.further_loss = divergence;
     return result;
@@ -77,7 +81,7 @@ class OdeRfwp : public ComparedSystem {
     return (*latent_)(gru_states(*encoder_, packed, x, zeros).index_select(0, last));
   }
 
-  Kept go_through(const ModelConfig& config, const RowData& rows, const Tensor& x, Tensor h,
+  Kept go_through(const OdeRfwp& config, const RowData& rows, const Tensor& x, Tensor h,
                   const Tensor& wanted) const {
     const Packed& packed = rows.packed;
     const RfwpCell::Told told = cell_.told(x);
@@ -125,10 +129,77 @@ class OdeRfwp : public ComparedSystem {
   nn::Linear head_;
 };
 
+std::string form_name(const OdeRfwp& o) { return o.form == RfwpForm::Plain ? "ode_rfwp" : "latent_ode_rfwp"; }
+
+template <RfwpForm form>
+Architecture for_data(const DataShape& shape) {
+  OdeRfwp o = fitted(OdeRfwp{.form = form}, shape);
+  o.control.kind = ControlKind::Hold;
+  o.rows.known_channels = shape.known_channels;
+  o.heads = 8;
+  o.feed_forward_size = 128;
+  return o;
+}
+
 }  // namespace
 
-std::shared_ptr<const ComparedSystem> make_ode_rfwp(const ModelConfig& config, const ModelOptions& options) {
-  return std::make_shared<OdeRfwp>(config, options);
+void visit_fields(OdeRfwp::Rows& o, Fields& visit) {
+  visit("order", o.order);
+  visit("known_channels", o.known_channels);
+}
+
+void visit_fields(OdeRfwp::Latent& o, Fields& visit) { visit("divergence", o.divergence); }
+
+namespace {
+
+void visit_options(OdeRfwp& o, Fields& visit) {
+  visit("rule", o.rule);
+  visit("control", o.control);
+  visit("solver", o.solver);
+  visit("field", o.field);
+  visit("rows", o.rows);
+  if (o.form == RfwpForm::Latent) visit("latent", o.latent);
+  visit("heads", o.heads);
+  visit("feed_forward_size", o.feed_forward_size);
+  visit_common(o, visit);
+}
+
+void check(const ModelConfig& model, const OdeRfwp& o) {
+  const SharedOptions shared = shared_options(model, o);
+  check_rows(shared);
+  check_solver(o.solver, o.control);
+  check_plain_method(o.solver);
+  check_field(o.field.hidden_size, o.field.layers);
+  check_heads(o.hidden_size, o.heads, o.feed_forward_size);
+  FW_CHECK(std::isfinite(o.latent.divergence) && o.latent.divergence >= 0,
+           "[config] latent.divergence must not be negative, got ", o.latent.divergence);
+  const auto d = static_cast<double>(o.hidden_size);
+  check_count(base_parameters(shared) + feed_forward_parameters(d, o.feed_forward_size, 1) +
+                  field_parameters(d, static_cast<double>(o.field.hidden_size), o.field.layers, d),
+              "parameters");
+}
+
+std::shared_ptr<const Network> make(const ModelConfig& model, const OdeRfwp& o, const ModelOptions& options) {
+  return std::make_shared<OdeRfwpNetwork>(model, o, options);
+}
+
+}  // namespace
+
+const ArchitectureType& architecture_type(const OdeRfwp&) {
+  static const ArchitectureType kType = make_architecture_type<OdeRfwp>(
+      {.names = {{"ode_rfwp", OdeRfwp{.form = RfwpForm::Plain}},
+                 {"latent_ode_rfwp", OdeRfwp{.form = RfwpForm::Latent}}},
+       .name = form_name,
+       .fields = visit_options,
+       .check = check,
+       .make = make,
+       .solver = [](OdeRfwp& o) { return &o.solver; },
+       .models = {
+           {"ode-rfwp", "a recurrent fast weight programmer, its state in a neural ODE between observations",
+            "Irie et al. 2022, section 3.3", for_data<RfwpForm::Plain>},
+           {"latent-ode-rfwp", "the same with a variational initial state", "Irie et al. 2022, section 3.3",
+            for_data<RfwpForm::Latent>}}});
+  return kType;
 }
 
 }  // namespace fastweights

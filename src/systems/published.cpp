@@ -5,6 +5,7 @@
 
 #include "fastweights/error.h"
 #include "fastweights/nearest.h"
+#include "model/programmer_config.h"
 #include "tensor/autograd.h"
 
 namespace fastweights::published {
@@ -14,7 +15,7 @@ struct Sizes {
   int64_t hidden, heads, feed_forward;
 };
 
-void set_sizes(ModelConfig& config, const Sizes& sizes) {
+void set_sizes(ProgrammerConfig& config, const Sizes& sizes) {
   config.hidden_size = sizes.hidden;
   config.heads = sizes.heads;
   config.feed_forward_size = sizes.feed_forward;
@@ -36,8 +37,8 @@ std::string rule_of(const std::string& model) {
 }
 
 // what the models on splines have in common
-ModelConfig spline_model(const std::string& model) {
-  ModelConfig c;
+ProgrammerConfig spline_model(const std::string& model) {
+  ProgrammerConfig c;
   c.rule = rule_of(model);
   c.control.kind = ControlKind::NaturalCubic;
   c.control.end_filling = EndFilling::EndPoint;
@@ -48,7 +49,8 @@ ModelConfig spline_model(const std::string& model) {
   c.query = QueryTime::LastOfBatch;
   c.unused_layer = true;
   if (model == "big_fw_cde") {
-    c.drive = Drive::TensorMap;
+    c.tensor_map = true;
+    c.drive = Drive::Derivative;
     c.initial = InitialWeights::FirstObservation;
     c.unused_layer = false;
     c.map_layers = 3;
@@ -150,7 +152,7 @@ const std::vector<std::string>& eigenworms_models() {
 
 ModelConfig speech(const std::string& model) {
   check_name(model, speech_models());
-  ModelConfig c = spline_model(model);
+  ProgrammerConfig c = spline_model(model);
   c.channels = 21;
   c.outputs = 10;
   const bool delta = begins_with(model, "delta"), ode = model.find("_ode") != std::string::npos;
@@ -160,7 +162,7 @@ ModelConfig speech(const std::string& model) {
 
 ModelConfig sepsis(const std::string& model, Intensity intensity) {
   check_name(model, speech_models());
-  ModelConfig c = spline_model(model);
+  ProgrammerConfig c = spline_model(model);
   const bool on = intensity == Intensity::On;
   c.channels = on ? 69 : 35;
   c.static_features = on ? 7 : 5;
@@ -175,7 +177,7 @@ ModelConfig sepsis(const std::string& model, Intensity intensity) {
 
 ModelConfig eigenworms(const std::string& model, int64_t depth) {
   check_name(model, eigenworms_models());
-  ModelConfig c;
+  ProgrammerConfig c;
   c.channels = 7;
   c.outputs = 5;
   c.control.kind = ControlKind::LogSignature;
@@ -209,7 +211,7 @@ std::map<std::string, std::string> load_parameters(Model& model,
   std::map<std::string, std::string> names;
   std::set<std::string> used;
   for (const auto& [ours, tensor] : model.parameters()) {
-    const std::string theirs = find_name(ours, model.config().layers, tensors);
+    const std::string theirs = find_name(ours, ProgrammerConfig(model.config()).layers, tensors);
     const Tensor& given = tensors.at(theirs);
     FW_CHECK(given.defined() && given.sizes() == tensor.sizes(), "[published] ", theirs, " must be ",
              tensor.sizes(), " for ", ours, ", got ", given.defined() ? message(given.sizes()) : "nothing");

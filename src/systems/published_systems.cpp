@@ -12,9 +12,16 @@ namespace {
 using Tensors = std::map<std::string, Tensor>;
 using Names = std::vector<std::string>;
 
+// hidden layers of the vector field
+int64_t field_layers(const ModelConfig& config) {
+  if (const auto* cde = config.architecture.get_if<NeuralCde>()) return cde->field.layers;
+  if (const auto* rnn = config.architecture.get_if<OdeRnn>()) return rnn->field.layers;
+  return 0;
+}
+
 // the layer of ours, as lists of layers of theirs that stand one below the other
 std::vector<Names> layer_candidates(const std::string& layer, const ModelConfig& config) {
-  const int64_t last = config.field.layers;
+  const int64_t last = field_layers(config);
   static const std::map<std::string, std::vector<Names>> kNames = {
       {"first", {{"initial_network"}, {"initial_linear"}}},
       {"head", {{"linear"}, {"final_linear"}}},
@@ -76,8 +83,8 @@ Tensor joined(const Names& names, const Tensors& tensors) {
 // a constant of the published GRU-ODE, and copies of a layer that stands several times in a list
 bool may_be_left(const std::string& name, const Model& model, const Tensors& tensors) {
   if (name.size() >= 13 && name.substr(name.size() - 13) == "func.out_base") return true;
-  const FieldConfig& field = model.config().field;
-  if (!field.tied || name.rfind("func.net.", 0) != 0) return false;
+  const auto* cde = model.config().architecture.get_if<NeuralCde>();
+  if (!cde || !cde->field.tied || name.rfind("func.net.", 0) != 0) return false;
   const std::string first = "func.net.2" + name.substr(name.rfind('.'));
   return tensors.contains(first) && at::equal(tensors.at(first), tensors.at(name));
 }
@@ -114,51 +121,65 @@ const Names& baseline_models() {
   return kModels;
 }
 
+namespace {
+
+ControlConfig published_spline() {
+  return {.kind = ControlKind::NaturalCubic, .end_filling = EndFilling::EndPoint};
+}
+
+Architecture continuous_baseline(const std::string& model) {
+  SolverConfig solver;
+  solver.steps = StepRule::SharedGrid;
+  solver.edges = StageEdges::AsIs;
+  solver.gradient = Gradient::Adjoint;
+  if (model == "ncde")
+    return NeuralCde{.control = published_spline(),
+                     .solver = solver,
+                     .field = {.hidden_size = 40, .layers = 4},
+                     .hidden_size = 90};
+  const bool direct = model == "mygruode";
+  return GruOde{.form = direct ? GruOdeForm::Direct : GruOdeForm::PathSoFar,
+                .control = published_spline(),
+                .solver = solver,
+                .hidden_size = direct ? 128 : 160};
+}
+
+Architecture row_baseline(const std::string& model, Intensity intensity) {
+  const RowConfig rows = {.input = RowInput::Published, .values_only = intensity == Intensity::Off};
+  if (model == "odernn")
+    return OdeRnn{.control = published_spline(),
+                  .solver = {.gradient = Gradient::Adjoint},
+                  .field = {.hidden_size = 64, .layers = 4},
+                  .rows = rows,
+                  .hidden_size = 128};
+  return GapGru{.form = model == "dt" ? GapForm::Input : GapForm::Decay,
+                .control = published_spline(),
+                .rows = rows,
+                .hidden_size = 160};
+}
+
+}  // namespace
+
 ModelConfig baseline(const std::string& model, Intensity intensity) {
-  static const std::map<std::string, System> kSystems = {
-      {"ncde", System::NeuralCde}, {"gruode", System::GruOde}, {"mygruode", System::DirectGruOde},
-      {"dt", System::GruDt},       {"decay", System::GruD},    {"odernn", System::OdeRnn}};
-  FW_CHECK(kSystems.contains(model), "[published] there is no model '", model, "'; the nearest is '",
-           nearest(model, baseline_models()), "'");
-  ModelConfig c;
-  c.system = kSystems.at(model);
-  c.control.kind = ControlKind::NaturalCubic;
-  c.control.end_filling = EndFilling::EndPoint;
-  const bool continuous =
-      c.system == System::NeuralCde || c.system == System::GruOde || c.system == System::DirectGruOde;
-  if (continuous) {
-    c.solver.steps = StepRule::SharedGrid;
-    c.solver.edges = StageEdges::AsIs;
-    c.solver.gradient = Gradient::Adjoint;
-    c.hidden_size = c.system == System::NeuralCde ? 90 : c.system == System::GruOde ? 160 : 128;
-    c.channels = 21;
-  } else {
-    c.rows.input = RowInput::Published;
-    c.rows.values_only = intensity == Intensity::Off;
-    c.hidden_size = c.system == System::OdeRnn ? 128 : 160;
-    c.channels = 41;
-  }
-  if (c.system == System::NeuralCde) c.field = {.hidden_size = 40, .layers = 4};
-  if (c.system == System::OdeRnn) {
-    c.field = {.hidden_size = 64, .layers = 4};
-    c.solver.gradient = Gradient::Adjoint;
-  }
-  c.outputs = 10;
-  return c;
+  const Names& known = baseline_models();
+  FW_CHECK(std::find(known.begin(), known.end(), model) != known.end(), "[published] there is no model '",
+           model, "'; the nearest is '", nearest(model, known), "'");
+  const bool continuous = model == "ncde" || model == "gruode" || model == "mygruode";
+  return {.channels = continuous ? 21 : 41,
+          .outputs = 10,
+          .architecture = continuous ? continuous_baseline(model) : row_baseline(model, intensity)};
 }
 
 ModelConfig neural_rde(int64_t depth) {
-  ModelConfig c;
-  c.system = System::NeuralCde;
-  c.channels = 7;
-  c.outputs = 5;
-  c.hidden_size = 32;
-  c.field = {.hidden_size = 64, .layers = 3, .end = FieldEnd::TanhHidden, .tied = true};
   // windows and steps are those of the fast weights there
-  const ModelConfig worms = eigenworms("ode_delta", depth);
-  c.control = worms.control;
-  c.solver = worms.solver;
-  return c;
+  const FastWeights worms = fast_weights(eigenworms("ode_delta", depth));
+  return {.channels = 7,
+          .outputs = 5,
+          .architecture =
+              NeuralCde{.control = worms.control,
+                        .solver = worms.solver,
+                        .field = {.hidden_size = 64, .layers = 3, .end = FieldEnd::TanhHidden, .tied = true},
+                        .hidden_size = 32}};
 }
 
 }  // namespace fastweights::published

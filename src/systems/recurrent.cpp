@@ -1,4 +1,5 @@
 #include "fastweights/error.h"
+#include "model/architecture_spec.h"
 #include "systems/row_layer.h"
 #include "systems/rows.h"
 
@@ -7,31 +8,34 @@
 namespace fastweights {
 namespace {
 
-RowLayer make_layer(System system, const std::string& name, int64_t inputs, int64_t size,
+RowLayer make_layer(RecurrentCell cell, const std::string& name, int64_t inputs, int64_t size,
                     nn::ParameterMaker& make) {
-  if (system == System::Gru) return make_gru_layer(name, inputs, size, make);
-  if (system == System::Lstm) return make_lstm_layer(name, inputs, size, make);
+  if (cell == RecurrentCell::Gru) return make_gru_layer(name, inputs, size, make);
+  if (cell == RecurrentCell::Lstm) return make_lstm_layer(name, inputs, size, make);
   return make_lem_layer(name, inputs, size, make);
 }
 
-class Recurrent : public ComparedSystem {
+class RecurrentNetwork : public Network {
  public:
-  Recurrent(const ModelConfig& config, const ModelOptions& options) {
+  RecurrentNetwork(const ModelConfig& model, const Recurrent& config, const ModelOptions& options) {
+    const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
-    int64_t width = 1 + 2 * config.channels;
+    int64_t width = 1 + 2 * model.channels;
     for (int64_t l = 0; l < config.layers; ++l) {
-      layers_.push_back(make_layer(config.system, message("layers.", l), width, config.hidden_size, make));
+      layers_.push_back(make_layer(config.cell, message("layers.", l), width, config.hidden_size, make));
       width = config.hidden_size;
     }
-    static_ = make_static_net(config, config.hidden_size, make);
-    head_ = make.linear("head", config.hidden_size, config.outputs);
+    static_ = make_static_net(shared, config.hidden_size, make);
+    head_ = make.linear("head", config.hidden_size, model.outputs);
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
-    const RowData rows = make_rows(config, checked.series);
+    const Recurrent& config = model.architecture.get<Recurrent>();
+    const SharedOptions shared = shared_options(model, config);
+    const CheckedInput checked = check_system_input(shared, type(), input);
+    const RowData rows = make_rows(shared, checked.series);
     const Packed& packed = rows.packed;
     Tensor states = rows.input();
     const Tensor zeros =
@@ -41,8 +45,8 @@ class Recurrent : public ComparedSystem {
       states = layers_[l](packed, states,
                           told ? (*static_)(checked.static_features).index_select(0, packed.samples) : zeros);
     }
-    const OutputRows outputs = output_rows(config, checked, rows);
-    ModelOutput result = read_states(config, options, head_, checked, states.index_select(0, outputs.rows));
+    const OutputRows outputs = output_rows(shared, checked, rows);
+    ModelOutput result = read_states(shared, options, head_, checked, states.index_select(0, outputs.rows));
     result.steps = packed.steps();
     return result;
   }
@@ -53,10 +57,59 @@ class Recurrent : public ComparedSystem {
   nn::Linear head_;
 };
 
+const Names<RecurrentCell> kCells = {
+    {RecurrentCell::Gru, "gru"}, {RecurrentCell::Lstm, "lstm"}, {RecurrentCell::Lem, "lem"}};
+
+std::string cell_name(const Recurrent& o) {
+  for (const auto& [cell, name] : kCells) {
+    if (cell == o.cell) return name;
+  }
+  return "";
+}
+
+template <RecurrentCell cell>
+Architecture for_data(const DataShape& shape) {
+  Recurrent o = fitted(Recurrent{.cell = cell}, shape);
+  o.control.kind = ControlKind::Hold;
+  return o;
+}
+
+void visit_options(Recurrent& o, Fields& visit) {
+  visit("control", o.control);
+  visit("layers", o.layers);
+  visit_common(o, visit);
+}
+
+void check(const ModelConfig& model, const Recurrent& o) {
+  const SharedOptions shared = shared_options(model, o);
+  check_rows(shared);
+  check_at_least("layers", o.layers, 1);
+  check_count(base_parameters(shared, o.layers), "parameters");
+}
+
+std::shared_ptr<const Network> make(const ModelConfig& model, const Recurrent& o,
+                                    const ModelOptions& options) {
+  return std::make_shared<RecurrentNetwork>(model, o, options);
+}
+
 }  // namespace
 
-std::shared_ptr<const ComparedSystem> make_recurrent(const ModelConfig& config, const ModelOptions& options) {
-  return std::make_shared<Recurrent>(config, options);
+const ArchitectureType& architecture_type(const Recurrent&) {
+  static const ArchitectureType kType = make_architecture_type<Recurrent>(
+      {.names = {{"gru", Recurrent{.cell = RecurrentCell::Gru}},
+                 {"lstm", Recurrent{.cell = RecurrentCell::Lstm}},
+                 {"lem", Recurrent{.cell = RecurrentCell::Lem}}},
+       .name = cell_name,
+       .fields = visit_options,
+       .check = check,
+       .make = make,
+       .models = {{"gru", "gated recurrent units over rows, with time and mask", "Cho et al. 2014",
+                   for_data<RecurrentCell::Gru>},
+                  {"lstm", "long short-term memory over rows, with time and mask",
+                   "Hochreiter and Schmidhuber 1997", for_data<RecurrentCell::Lstm>},
+                  {"lem", "long expressive memory over rows, with time and mask", "Rusch et al. 2022",
+                   for_data<RecurrentCell::Lem>}}});
+  return kType;
 }
 
 }  // namespace fastweights

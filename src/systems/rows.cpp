@@ -4,7 +4,7 @@
 
 namespace fastweights {
 
-RowData make_rows(const ModelConfig& config, const RaggedSeries& series) {
+RowData make_rows(const SharedOptions& config, const RaggedSeries& series) {
   const at::ScalarType type = series.values.scalar_type();
   RowData result;
   result.packed = pack(series.offsets);
@@ -13,7 +13,7 @@ RowData make_rows(const ModelConfig& config, const RaggedSeries& series) {
   const auto ordered = [&](const Tensor& rows) { return rows.index_select(0, result.packed.rows); };
   result.values = ordered(signal.sample({clock, series.offsets}).value);
   const Tensor seen = at::isnan(series.values.detach()).logical_not();
-  const Tensor any = seen.slice(1, config.rows.known_channels).any(1);
+  const Tensor any = seen.slice(1, config.known_channels).any(1);
   result.mask = ordered(seen.to(type));
   result.observed = ordered(any);
 
@@ -36,7 +36,7 @@ RowData make_rows(const ModelConfig& config, const RaggedSeries& series) {
   return result;
 }
 
-OutputRows output_rows(const ModelConfig& config, const CheckedInput& input, const RowData& rows) {
+OutputRows output_rows(const SharedOptions& config, const CheckedInput& input, const RowData& rows) {
   const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
   const Tensor wanted = input.wanted.times.contiguous(), wanted_offsets = input.wanted.offsets.contiguous();
   const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();

@@ -20,7 +20,7 @@ struct RowData {
   Tensor input() const { return at::cat({gap, values, mask}, 1); }
 };
 
-RowData make_rows(const ModelConfig& config, const RaggedSeries& series);
+RowData make_rows(const SharedOptions& config, const RaggedSeries& series);
 
 /// Where outputs are among the rows.
 struct OutputRows {
@@ -29,6 +29,6 @@ struct OutputRows {
   Tensor behind;   // [M, 1]: how long before the output that row is
 };
 
-OutputRows output_rows(const ModelConfig& config, const CheckedInput& input, const RowData& rows);
+OutputRows output_rows(const SharedOptions& config, const CheckedInput& input, const RowData& rows);
 
 }  // namespace fastweights

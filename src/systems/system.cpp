@@ -11,34 +11,55 @@
 
 namespace fastweights {
 
-std::shared_ptr<const ComparedSystem> make_system(const ModelConfig& config, const ModelOptions& options) {
-  switch (config.system) {
-    case System::FastWeights:
-      break;
-    case System::NeuralCde:
-      return make_neural_cde(config, options);
-    case System::GruOde:
-    case System::DirectGruOde:
-      return make_gru_ode(config, options);
-    case System::OdeRnn:
-    case System::GruDt:
-    case System::GruD:
-      return make_observed_gru(config, options);
-    case System::Gru:
-    case System::Lem:
-    case System::Lstm:
-      return make_recurrent(config, options);
-    case System::LatentOde:
-      return make_latent_ode(config, options);
-    case System::LinearTransformer:
-    case System::DeltaNet:
-    case System::RecurrentFwp:
-      return make_discrete_fwp(config, options);
-    case System::OdeRfwp:
-    case System::LatentOdeRfwp:
-      return make_ode_rfwp(config, options);
-  }
-  FW_CHECK(false, "[model] system ", name_of(config.system), " is none of those that are compared");
+void check_continuous(const SharedOptions& c, Backend backend) {
+  check_shared(c);
+  check_solver(c.solver, c.control);
+  check_plain_method(c.solver);
+  FW_CHECK(backend == Backend::Auto || backend == Backend::Reference,
+           "[config] backend must be auto or reference with architecture ", c.architecture,
+           ", which has no kernels");
+}
+
+void check_rows(const SharedOptions& c) {
+  check_shared(c);
+  const ControlKind kind = c.control.kind;
+  FW_CHECK(kind != ControlKind::LogSignature && kind != ControlKind::Rectilinear, "[config] architecture ",
+           c.architecture, " goes from row to row, and control.kind ", name_of(kind),
+           " has no values there; take hold");
+  check_at_least("rows.known_channels", c.known_channels, 0);
+  FW_CHECK(c.known_channels < c.channels, "[config] rows.known_channels must be below channels ", c.channels,
+           ", got ", c.known_channels);
+}
+
+void check_published_rows(const SharedOptions& c, const RowConfig& rows) {
+  const bool published = rows.input != RowInput::Masked;
+  FW_CHECK(published || !rows.values_only, "[config] rows.values_only needs rows.input published");
+  FW_CHECK(!published || c.channels % 2 == 1,
+           "[config] rows.input published takes time, counts and values: an odd number of channels, got ",
+           c.channels);
+}
+
+void check_heads(int64_t hidden_size, int64_t heads, int64_t feed_forward_size) {
+  check_at_least("heads", heads, 1);
+  check_at_least("feed_forward_size", feed_forward_size, 0);
+  FW_CHECK(hidden_size % heads == 0, "[config] hidden_size ", hidden_size, " is not divisible by heads ",
+           heads);
+}
+
+double base_parameters(const SharedOptions& c, int64_t layers) {
+  const auto d = static_cast<double>(c.hidden_size), inputs = 1 + 2 * static_cast<double>(c.channels),
+             signal = static_cast<double>(signal_size(c.channels, c.control));
+  return 4 * d * (inputs + signal + static_cast<double>(layers) * d + static_cast<double>(c.outputs)) +
+         static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + d);
+}
+
+double field_parameters(double state, double hidden, int64_t layers, double out) {
+  return layers == 0 ? state * out : hidden * (state + static_cast<double>(layers - 1) * hidden + out);
+}
+
+double feed_forward_parameters(double state, int64_t feed_forward_size, int64_t layers) {
+  const double hidden = feed_forward_size > 0 ? static_cast<double>(feed_forward_size) : 4 * state;
+  return 2 * static_cast<double>(layers) * state * hidden;
 }
 
 Tensor linear(const nn::Linear& layer, const Tensor& x) {
@@ -49,15 +70,16 @@ Tensor layer_norm(const nn::LayerNorm& layer, const Tensor& x) {
   return at::layer_norm(x, {layer.weight.size(0)}, layer.weight, layer.bias, nn::kLayerNormEpsilon);
 }
 
-std::optional<StaticNet> make_static_net(const ModelConfig& config, int64_t size, nn::ParameterMaker& make) {
+std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t size,
+                                         nn::ParameterMaker& make) {
   if (config.static_features == 0) return {};
   const nn::Linear hidden = make.linear("static.hidden", config.static_features, config.static_hidden_size);
   return StaticNet{hidden, make.linear("static.out", config.static_hidden_size, size)};
 }
 
-CheckedInput check_system_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input) {
-  FW_CHECK(!input.start, "[model] system ", name_of(config.system),
-           " begins at the beginning of a series; only fast weight programmers go on from a start");
+CheckedInput check_system_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input) {
+  FW_CHECK(!input.start, "[model] architecture ", config.architecture,
+           " reads a series from its beginning; only fast weight programmers take a start");
   return check_input(config, type, input);
 }
 
@@ -87,7 +109,7 @@ Status finite_status(const ModelOutput& output) {
           output.w.back()[row].abs().max().item<double>()};
 }
 
-ModelOutput read_states(const ModelConfig& config, const ForwardOptions& options, const nn::Linear& head,
+ModelOutput read_states(const SharedOptions& config, const ForwardOptions& options, const nn::Linear& head,
                         const CheckedInput& input, const Tensor& states, const Tensor& w) {
   Tensor read = states;
   if (options.mode == Mode::Train && config.dropout > 0) {

@@ -5,16 +5,18 @@
 
 #include "fastweights/model.h"
 #include "model/batch.h"
+#include "model/config_checks.h"
 #include "nn/layers.h"
 
-/// Systems that fast weight programmers in continuous time are compared with. Each is a class that owns its
-/// parameters; what the configuration says about method and gradients comes with every call.
+/// Baselines: architectures that fast weight programmers in continuous time are compared with.
 
 namespace fastweights {
 
-class ComparedSystem : public std::enable_shared_from_this<ComparedSystem> {
+/// What a model computes with: parameters, and a forward pass. The configuration comes with every call, since
+/// a solver may change while the parameters stay.
+class Network : public std::enable_shared_from_this<Network> {
  public:
-  virtual ~ComparedSystem() = default;
+  virtual ~Network() = default;
 
   virtual ModelOutput forward(const ModelConfig& config, const ModelInput& input,
                               const ForwardOptions& options) const = 0;
@@ -26,19 +28,18 @@ class ComparedSystem : public std::enable_shared_from_this<ComparedSystem> {
   NamedParameters parameters_;
 };
 
-/// The system that the configuration names, with parameters drawn from the seed.
-std::shared_ptr<const ComparedSystem> make_system(const ModelConfig& config, const ModelOptions& options);
+// checks that several baselines share
 
-// one maker for each file of systems
-std::shared_ptr<const ComparedSystem> make_neural_cde(const ModelConfig& config, const ModelOptions& options);
-std::shared_ptr<const ComparedSystem> make_gru_ode(const ModelConfig& config, const ModelOptions& options);
-std::shared_ptr<const ComparedSystem> make_observed_gru(const ModelConfig& config,
-                                                        const ModelOptions& options);
-std::shared_ptr<const ComparedSystem> make_recurrent(const ModelConfig& config, const ModelOptions& options);
-std::shared_ptr<const ComparedSystem> make_discrete_fwp(const ModelConfig& config,
-                                                        const ModelOptions& options);
-std::shared_ptr<const ComparedSystem> make_ode_rfwp(const ModelConfig& config, const ModelOptions& options);
-std::shared_ptr<const ComparedSystem> make_latent_ode(const ModelConfig& config, const ModelOptions& options);
+/// Continuous ones: control, solver, and a backend, which can only be the reference.
+void check_continuous(const SharedOptions& options, Backend backend);
+/// Those that go from row to row.
+void check_rows(const SharedOptions& options);
+void check_published_rows(const SharedOptions& options, const RowConfig& rows);
+void check_heads(int64_t hidden_size, int64_t heads, int64_t feed_forward_size);
+/// Parameters of input, state and head, roughly.
+double base_parameters(const SharedOptions& options, int64_t layers = 1);
+double field_parameters(double state, double hidden, int64_t layers, double out);
+double feed_forward_parameters(double state, int64_t feed_forward_size, int64_t layers);
 
 /// x W^T + b; a layer may have no bias.
 Tensor linear(const nn::Linear& layer, const Tensor& x);
@@ -51,14 +52,14 @@ struct StaticNet {
   Tensor operator()(const Tensor& features) const { return linear(out, at::relu(linear(hidden, features))); }
 };
 /// None where the model has no static features.
-std::optional<StaticNet> make_static_net(const ModelConfig& config, int64_t size, nn::ParameterMaker& make);
+std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t size, nn::ParameterMaker& make);
 
 /// The input after checks; a start is refused.
-CheckedInput check_system_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input);
+CheckedInput check_system_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input);
 
 /// outputs = head(state) from states [M, d] at the outputs, with dropout on them in training, and what a
 /// ModelOutput says besides. `w` [M, H, V, K] are fast weights; undefined: the states stand there.
-ModelOutput read_states(const ModelConfig& config, const ForwardOptions& options, const nn::Linear& head,
+ModelOutput read_states(const SharedOptions& config, const ForwardOptions& options, const nn::Linear& head,
                         const CheckedInput& input, const Tensor& states, const Tensor& w = {});
 
 /// Each sample's last output: rows of [M, ...], zeros for a sample without one.

@@ -30,7 +30,7 @@ std::vector<int64_t> first_samples(int64_t count) {
 
 // what the model sees of a series is the same in every epoch, whatever its neighbours are
 bool stays(const FastWeightProgrammer& model, const TaskConfig& task) {
-  const ModelConfig& config = model.config();
+  const ProgrammerConfig& config = model.config();
   return task.kind != TaskKind::Imputation && config.query != QueryTime::LastOfBatch &&
          config.solver.steps != StepRule::SharedGrid;
 }

@@ -271,28 +271,39 @@ Json pairs(const std::vector<std::pair<std::string, std::string>>& list) {
   return out;
 }
 
+// what one asks first about a model
+std::vector<std::pair<std::string, std::string>> summary_of(const ModelConfig& config) {
+  std::vector<std::pair<std::string, std::string>> summary = {{"system", config.architecture.name()}};
+  const Json keys = parse_json(to_json(config));
+  const auto add = [&](const char* label, const Json::json_pointer& key) {
+    if (!keys.contains(key)) return;
+    const Json& value = keys.at(key);
+    summary.emplace_back(label, value.is_string() ? value.get<std::string>() : value.dump());
+  };
+  add("rule", Json::json_pointer("/rule"));
+  add("drive", Json::json_pointer("/drive"));
+  add("method", Json::json_pointer("/solver/method"));
+  add("heads", Json::json_pointer("/heads"));
+  add("layers", Json::json_pointer("/layers"));
+  add("control", Json::json_pointer("/control/kind"));
+  add("hidden size", Json::json_pointer("/hidden_size"));
+  return summary;
+}
+
 Json model_json(const TrainedModel& trained) {
   const ModelConfig& c = trained.model.config();
   Json parameters = Json::array();
   for (const auto& [name, tensor] : trained.model.parameters())
     parameters.push_back(Json::array({name, message(tensor.sizes()), tensor.numel()}));
-  std::vector<std::pair<std::string, std::string>> summary = {{"system", name_of(c.system)}};
-  if (c.system == System::FastWeights) {
-    summary.insert(summary.end(), {{"rule", c.rule},
-                                   {"drive", name_of(c.drive)},
-                                   {"method", c.solver.method},
-                                   {"heads", message(c.heads)},
-                                   {"layers", message(c.layers)}});
-  }
-  summary.insert(summary.end(), {{"control", name_of(c.control.kind)},
-                                 {"hidden size", message(c.hidden_size)},
-                                 {"parameters", message(trained.model.parameter_count())}});
+  std::vector<std::pair<std::string, std::string>> summary = summary_of(c);
+  summary.emplace_back("parameters", message(trained.model.parameter_count()));
   return {{"summary", pairs(summary)}, {"parameters", parameters}, {"config", to_json(c)}};
 }
 
 std::string model_text(const ModelConfig& model) {
-  if (model.system != System::FastWeights) return "system " + std::string(name_of(model.system));
-  return "fast weights, rule " + model.rule + ", drive " + name_of(model.drive);
+  const FastWeights* fast = model.architecture.get_if<FastWeights>();
+  if (!fast) return "architecture " + model.architecture.name();
+  return "fast weights, rule " + fast->rule + ", drive " + name_of(fast->drive);
 }
 
 Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {

@@ -3,7 +3,6 @@
 
 #include "fastweights/run.h"
 #include "model/config_fields.h"
-#include "train/known_models.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -37,16 +36,24 @@ DataShape shape_of(const DataSet& data, const Preparation& preparation, TaskKind
           .per_row = kind != TaskKind::Classification && kind != TaskKind::Regression};
 }
 
-// values that have a projection of their own are normalised, unless somebody decided otherwise
-bool default_value_norm(const ModelConfig& model) {
-  return model.system == System::FastWeights && model.drive != Drive::X && model.drive != Drive::TensorMap;
+// values that have a projection of their own are normalised, unless the settings say otherwise
+void set_value_norm(ModelConfig& model) {
+  if (auto* fast = model.architecture.get_if<FastWeights>()) fast->value_norm = fast->drive != Drive::X;
+}
+
+// of version 0.1, too
+Json upgraded(Json json) {
+  if (json.is_object() && json.contains("model")) json["model"] = upgraded_model_json(json["model"]);
+  return json;
 }
 
 }  // namespace
 
 std::string to_json(const RunConfig& config) { return json_of(config).dump(2); }
 
-RunConfig run_config_from_json(const std::string& text) { return read_fields(parse_json(text), RunConfig{}); }
+RunConfig run_config_from_json(const std::string& text) {
+  return read_fields(upgraded(parse_json(text)), RunConfig{});
+}
 
 std::string with_setting(const std::string& settings, const std::string& key, const std::string& value) {
   // a patch would take the key away
@@ -57,7 +64,7 @@ std::string with_setting(const std::string& settings, const std::string& key, co
 }
 
 RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data) {
-  const Json given = parse_json(settings);
+  const Json given = upgraded(parse_json(settings));
   RunConfig config = read_fields(given, RunConfig{});
   config.task.kind = task_kind(data, config.task);
   const Split parts = split(data, config.split);
@@ -66,14 +73,14 @@ RunConfig make_run_config(const std::string& model_name, const std::string& sett
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
   const DataSet train = subset(data, parts.train);
   config.model =
-      default_model(model_name, shape_of(train, fit_preparation(train, config.prepare), config.task.kind));
+      named_model(model_name, shape_of(train, fit_preparation(train, config.prepare), config.task.kind));
   config = read_fields(given, config);
-  if (!given.contains(Json::json_pointer("/model/value_norm")))
-    config.model.value_norm = default_value_norm(config.model);
+  if (!given.contains(Json::json_pointer("/model/value_norm"))) set_value_norm(config.model);
   config.task.kind = task_kind(data, config.task);
   check_config(config.model);
-  FW_CHECK(config.model.system != System::GruOde || config.prepare.time_channel,
-           "[config] system gru_ode is driven by channel 0, which must be time: prepare.time_channel");
+  const auto* gru = config.model.architecture.get_if<GruOde>();
+  FW_CHECK(!gru || gru->form == GruOdeForm::Direct || config.prepare.time_channel,
+           "[config] architecture gru_ode is driven by channel 0, which must be time: prepare.time_channel");
   return config;
 }
 

@@ -14,8 +14,7 @@ const Names<RateSchedule>& names_of(RateSchedule);
 const Names<ClassWeights>& names_of(ClassWeights);
 const Names<SpeechForm>& names_of(SpeechForm);
 
-template <typename Visit>
-void visit_fields(DataConfig& c, Visit& visit) {
+inline void visit_fields(DataConfig& c, Fields& visit) {
   visit("path", c.path);
   visit("format", c.format);
   visit("time_unit", c.time_unit);
@@ -29,8 +28,7 @@ void visit_fields(DataConfig& c, Visit& visit) {
   visit("skip_bad", c.skip_bad);
 }
 
-template <typename Visit>
-void visit_fields(SplitConfig& c, Visit& visit) {
+inline void visit_fields(SplitConfig& c, Fields& visit) {
   visit("rule", c.rule);
   visit("validation", c.validation);
   visit("test", c.test);
@@ -40,8 +38,7 @@ void visit_fields(SplitConfig& c, Visit& visit) {
   visit("indices", c.indices);
 }
 
-template <typename Visit>
-void visit_fields(PrepareConfig& c, Visit& visit) {
+inline void visit_fields(PrepareConfig& c, Fields& visit) {
   visit("scaling", c.scaling);
   visit("clip", c.clip);
   visit("time_channel", c.time_channel);
@@ -50,15 +47,13 @@ void visit_fields(PrepareConfig& c, Visit& visit) {
   visit("typical_count", c.typical_count);
 }
 
-template <typename Visit>
-void visit_fields(TaskConfig& c, Visit& visit) {
+inline void visit_fields(TaskConfig& c, Fields& visit) {
   visit("kind", c.kind);
   visit("horizon", c.horizon);
   visit("hidden", c.hidden);
 }
 
-template <typename Visit>
-void visit_fields(TrainConfig& c, Visit& visit) {
+inline void visit_fields(TrainConfig& c, Fields& visit) {
   visit("epochs", c.epochs);
   visit("batch_size", c.batch_size);
   visit("like_length", c.like_length);
@@ -78,8 +73,7 @@ void visit_fields(TrainConfig& c, Visit& visit) {
   visit("seed", c.seed);
 }
 
-template <typename Visit>
-void visit_fields(RunConfig& c, Visit& visit) {
+inline void visit_fields(RunConfig& c, Fields& visit) {
   visit("data", c.data);
   visit("split", c.split);
   visit("prepare", c.prepare);

@@ -58,18 +58,24 @@ ModelConfig spline_config(GoldenFile& file) {
   ModelConfig config = published::baseline(
       name, flag(file, "use_intensity") ? published::Intensity::On : published::Intensity::Off);
   config.channels = file.tensor("in.X_raw").size(2);
-  config.hidden_size = whole(file, "hidden_channels");
   config.outputs = whole(file, "output_channels");
-  if (config.system == System::NeuralCde || config.system == System::OdeRnn) {
-    config.field.hidden_size = whole(file, "hidden_hidden_channels");
-    config.field.layers = whole(file, "num_hidden_layers");
+  const auto set = [&](const char* key, int64_t value) {
+    config = with_setting(config, key, std::to_string(value));
+  };
+  set("hidden_size", whole(file, "hidden_channels"));
+  if (config.architecture.get_if<NeuralCde>() || config.architecture.get_if<OdeRnn>()) {
+    set("field.hidden_size", whole(file, "hidden_hidden_channels"));
+    set("field.layers", whole(file, "num_hidden_layers"));
   }
-  if (config.rows.input != RowInput::Masked) config.rows.input = row_input(file);
+  if (auto* rnn = config.architecture.get_if<OdeRnn>()) rnn->rows.input = row_input(file);
+  if (auto* gru = config.architecture.get_if<GapGru>()) gru->rows.input = row_input(file);
   if (file.has("in.static")) {
     config.static_features = file.tensor("in.static").size(1);
-    config.static_hidden_size = file.tensor("param.model.linear1.weight").size(0);
+    set("static_hidden_size", file.tensor("param.model.linear1.weight").size(0));
   }
-  read_solver(file, config.solver);
+  // files of models without a solver have its settings, too
+  SolverConfig unused, *solver = solver_of(config);
+  read_solver(file, solver ? *solver : unused);
   return config;
 }
 
@@ -111,15 +117,16 @@ struct Run {
 // without a solver there is one gradient, and the files have it twice
 std::vector<Run> runs_of(const Baseline& baseline) {
   std::vector<Run> runs = {{"grad_direct", Gradient::Exact}, {"grad_adjoint", Gradient::Adjoint}};
-  const System system = baseline.model.config().system;
-  if (system == System::GruDt || system == System::GruD) return {runs[0], {"grad_adjoint", Gradient::Exact}};
+  if (baseline.model.config().architecture.get_if<GapGru>())
+    return {runs[0], {"grad_adjoint", Gradient::Exact}};
   runs.push_back({"grad_direct", Gradient::Checkpointed});
   return runs;
 }
 
 Model with_gradient(const Model& model, Gradient gradient) {
   Model copy = model;
-  SolverConfig solver = model.config().solver;
+  if (!solver_of(model.config())) return copy;
+  SolverConfig solver = *solver_of(model.config());
   if (solver.gradient == gradient) return copy;
   solver.gradient = gradient;
   copy.set_solver(solver);
@@ -174,13 +181,14 @@ Baseline rde_baseline(GoldenFile& file) {
     throw std::runtime_error("not understood: class " + file.text("reference_class"));
   ModelConfig config = published::neural_rde(whole(file, "depth"));
   config.channels = file.tensor("in.controls").size(2);
-  config.hidden_size = whole(file, "hidden_dim");
-  config.field.hidden_size = whole(file, "hidden_hidden_dim");
-  config.field.layers = whole(file, "num_layers");
   config.outputs = whole(file, "output_dim");
-  config.control.window_increments = whole(file, "step");
-  if (flag(file, "return_sequences")) config.control.last_window = LastWindow::Once;
-  read_solver(file, config.solver);
+  auto& options = config.architecture.get<NeuralCde>();
+  options.hidden_size = whole(file, "hidden_dim");
+  options.field.hidden_size = whole(file, "hidden_hidden_dim");
+  options.field.layers = whole(file, "num_layers");
+  options.control.window_increments = whole(file, "step");
+  if (flag(file, "return_sequences")) options.control.last_window = LastWindow::Once;
+  read_solver(file, options.solver);
   Baseline result = {Model(config, {.type = at::kDouble}), {}};
   result.names = published::load_system(result.model, file_parameters(file));
   const Tensor controls = file.tensor("in.controls");
@@ -190,7 +198,7 @@ Baseline rde_baseline(GoldenFile& file) {
 
 // windows as the file has them
 void compare_windows(GoldenFile& file, const Baseline& baseline) {
-  const ControlConfig& control = baseline.model.config().control;
+  const ControlConfig& control = baseline.model.config().architecture.get<NeuralCde>().control;
   const PointWindows windows = {control.window_increments, WindowTail::Drop};
   const WindowedLogSignature found =
       logsignature_windows(baseline.input.series, windows, {.depth = control.depth});

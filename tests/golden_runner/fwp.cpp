@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "fastweights/published.h"
+#include "model/programmer_config.h"
 #include "models.h"
 #include "tensor/autograd.h"
 
@@ -10,7 +11,9 @@ namespace {
 // adaptive steps: two versions of torchdiffeq differ by up to 1e-11 on smooth problems and by 4e-9 where the
 // field reads a spline (golden/README.md)
 double tolerance_of(const GoldenFile& file, const PublishedModel& published) {
-  return published.model.config().solver.steps == StepRule::Adaptive ? 4e-9 : file.target().rounding;
+  return ProgrammerConfig(published.model.config()).solver.steps == StepRule::Adaptive
+             ? 4e-9
+             : file.target().rounding;
 }
 
 void compare_gradients(GoldenFile& file, const std::string& prefix, const PublishedModel& published,
@@ -49,7 +52,7 @@ std::vector<Run> runs_of(const GoldenFile& file) {
 
 // logits, loss and gradients, in every mode
 void compare_runs(GoldenFile& file, PublishedModel& published, const std::vector<std::string>& weights) {
-  const SolverConfig given = published.model.config().solver;
+  const SolverConfig given = ProgrammerConfig(published.model.config()).solver;
   const double tolerance = tolerance_of(file, published);
   for (const Run& run : runs_of(file)) {
     SolverConfig solver = given;
@@ -91,7 +94,7 @@ void compare_trajectory(GoldenFile& file, const PublishedModel& published, const
 void check_fwp_spline(GoldenFile& file) {
   compare_coefficients(file);
   PublishedModel published = spline_model(file);
-  const bool map = published.model.config().drive == Drive::TensorMap;
+  const bool map = ProgrammerConfig(published.model.config()).tensor_map;
   compare_runs(file, published, {map ? "out.z_T" : "out.W_T"});
   const Tensor times = file.tensor("ode.t");
   const int64_t samples = published.input.series.samples();
@@ -101,14 +104,15 @@ void check_fwp_spline(GoldenFile& file) {
 
 namespace {
 
-ModelConfig eigenworms_config(GoldenFile& file) {
+ProgrammerConfig eigenworms_config(GoldenFile& file) {
   const std::map<std::string, std::string> kClasses = {{"FastWeightODE (logsig-ode-fwp)", "ode_"},
                                                        {"FastWeightCDEv2 (logsig-cde-fwp)", "cde_"},
                                                        {"MultiLayerFastWeightODE (two layers)", "multi_"}};
   const std::string kind = file.text("reference_class");
   if (!kClasses.contains(kind)) throw std::runtime_error("not understood: class " + kind);
   const auto depth = static_cast<int64_t>(file.number("depth"));
-  ModelConfig config = published::eigenworms(kClasses.at(kind) + file.text("rule"), depth);
+  ProgrammerConfig config =
+      ProgrammerConfig(published::eigenworms(kClasses.at(kind) + file.text("rule"), depth));
   config.channels = file.tensor("in.controls").size(2);
   config.hidden_size = static_cast<int64_t>(file.number("hidden_dim"));
   config.heads = static_cast<int64_t>(file.number("num_heads"));
@@ -144,7 +148,7 @@ ModelConfig eigenworms_config(GoldenFile& file) {
 // times and windows at which the forward pass looked, found again by what it saw there
 void compare_trace(GoldenFile& file, const PublishedModel& published) {
   // models with values of their own ask for x and for x'
-  const int64_t looks = published.model.config().drive == Drive::X ? 1 : 2;
+  const int64_t looks = ProgrammerConfig(published.model.config()).drive == Drive::X ? 1 : 2;
   const Tensor windows = file.tensor("in.logsig")[0];
   std::vector<double> times;
   std::vector<int64_t> indices;
@@ -174,7 +178,7 @@ void check_fwp_eigenworms(GoldenFile& file) {
   const Tensor controls = file.tensor("in.controls");  // [B, L, C]
   PublishedModel published = {
       Model(eigenworms_config(file), {.type = file.target().type, .device = file.target().device}), {}, {}};
-  const ModelConfig& config = published.model.config();
+  const ProgrammerConfig config = ProgrammerConfig(published.model.config());
   published.names = published::load_parameters(published.model, file_parameters(file));
   published.input.series = shared_times(at::arange(controls.size(1), at::kDouble), controls);
 

@@ -1,5 +1,7 @@
 #include "models.h"
 
+#include "model/programmer_config.h"
+
 #include "fastweights/published.h"
 #include "tensor/autograd.h"
 
@@ -33,10 +35,10 @@ void read_solver(const GoldenFile& file, SolverConfig& solver) {
   }
 }
 
-ModelConfig spline_config(GoldenFile& file) {
+ProgrammerConfig spline_config(GoldenFile& file) {
   const std::string name = file.text("model_name");
   const bool from_static = file.has("in.static");
-  ModelConfig config =
+  ProgrammerConfig config =
       from_static ? published::sepsis(name, published::Intensity::Off) : published::speech(name);
   config.channels = file.tensor("in.X_raw").size(2);
   config.hidden_size = static_cast<int64_t>(file.number("hidden_channels"));
@@ -48,7 +50,7 @@ ModelConfig spline_config(GoldenFile& file) {
     if (config.rule != "delta_pre") throw std::runtime_error("not understood: delta_post_tanh with " + name);
     config.rule = "delta_post";
   }
-  if (config.drive == Drive::TensorMap) {
+  if (config.tensor_map) {
     config.map_hidden_size = static_cast<int64_t>(file.number("hidden_hidden_channels"));
     config.map_layers = static_cast<int64_t>(file.number("num_hidden_layers"));
   }

@@ -3,6 +3,7 @@
 
 #include "fastweights/published.h"
 #include "golden.h"
+#include "model/programmer_config.h"
 #include "model/signal.h"
 #include "tensor/autograd.h"
 
@@ -12,12 +13,13 @@ namespace fastweights::golden {
 // that what the signal gives says which one it was.
 void check_single_precision_trace(GoldenFile& file) {
   const auto windows = static_cast<int64_t>(file.number("windows"));
-  ModelConfig config = published::eigenworms("ode_delta", 1);
+  ProgrammerConfig config = ProgrammerConfig(published::eigenworms("ode_delta", 1));
   config.channels = 1;
   config.control.window_increments = 1;
   // increments are the log-signature of depth 1
   const Tensor points = at::cat({at::zeros({1}, at::kDouble), at::arange(windows, at::kDouble).cumsum(0)}, 0);
-  const Signal signal(config, shared_times(at::arange(windows + 1, at::kDouble), points.unsqueeze(1)));
+  const Signal signal(config.shared(),
+                      shared_times(at::arange(windows + 1, at::kDouble), points.unsqueeze(1)));
   config.solver.stage_times = StageTimes::Single;
 
   std::vector<double> times;

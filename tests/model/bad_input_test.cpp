@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "fastweights/model.h"
+#include "model/programmer_config.h"
 #include "model/small_model.h"
 #include "support/support.h"
 
@@ -115,7 +116,7 @@ TEST(ModelBadInput, TimesThatTheTimeUnitRuins) {
 }
 
 TEST(ModelBadInput, StaticFeaturesThatDoNotFit) {
-  const ModelConfig config = with({{"static_features", "4"}, {"initial", "static_features"}});
+  const ProgrammerConfig config = with({{"static_features", "4"}, {"initial", "static_features"}});
   ModelInput input = {.series = some_series()};
   EXPECT_EQ(refusal(input, config), "[model] static features must be [2, 4], got nothing");
   for (const at::IntArrayRef shape :
@@ -173,7 +174,7 @@ TEST(ModelBadInput, NoOutputsAtAllAreNoError) {
   const ModelInput input = {
       .series = some_series(),
       .output_times = RaggedTimes{at::empty({0}, at::kDouble), at::zeros({3}, at::kLong)}};
-  for (const ModelConfig& config :
+  for (const ProgrammerConfig& config :
        {small_config(), with({{"deterministic", "true"}}), with({{"layers", "2"}, {"drive", "derivative"}}),
         with({{"solver.steps", "adaptive"}, {"solver.method", "dopri5"}})}) {
     const ModelOutput output = small_model(config).forward(input);
@@ -186,7 +187,7 @@ TEST(ModelBadInput, StartsThatDoNotFit) {
   ModelInput input = {.series = shared_times(at::arange(5, at::kDouble), random({2, 5, kChannels}, 1))};
   const Tensor t = at::ones({2}, at::kDouble), w = random({2, 2, 5, 5}, 2);
   const auto begun = [&](const std::vector<Tensor>& weights, const Tensor& times) {
-    input.start = FastWeights{weights, times};
+    input.start = FastWeightState{weights, times};
     return refusal(input);
   };
   EXPECT_EQ(begun({w}, t), "");
@@ -212,7 +213,7 @@ TEST(ModelBadInput, AStartThatIsNotFiniteIsTheOutcome) {
   ModelInput input = {.series = some_series()};
   Tensor w = random({2, 2, 5, 5}, 2);
   w[1][0][3][2] = NAN;
-  input.start = FastWeights{{w}, input.series.times.index_select(0, at::tensor({0, 6}, at::kLong))};
+  input.start = FastWeightState{{w}, input.series.times.index_select(0, at::tensor({0, 6}, at::kLong))};
   const ModelOutput output = small_model().forward(input);
   EXPECT_EQ(output.status.outcome, Outcome::NotFinite);
   EXPECT_EQ(output.status.sample, 1);
@@ -235,7 +236,7 @@ TEST(ModelBadInput, TypesThatParametersCannotHave) {
 }
 
 TEST(ModelBadInput, MemoryLayoutDoesNotMatter) {
-  const ModelConfig config = with({{"static_features", "4"}, {"initial", "static_features"}});
+  const ProgrammerConfig config = with({{"static_features", "4"}, {"initial", "static_features"}});
   const RaggedSeries series = some_series();
   const Tensor features = random({2, 4}, 7);
   const Tensor ends = series.times.index_select(0, at::tensor({5, 9}, at::kLong));
@@ -257,16 +258,16 @@ TEST(ModelBadInput, MemoryLayoutDoesNotMatter) {
     // a BLAS may sum in another order where memory is laid out otherwise
     EXPECT_LT(relative_error(model.forward(input).outputs, expected), 1e-12) << kind;
     ModelInput goes_on = input;
-    goes_on.start = FastWeights{{random({5, 5, 2, 2}, 8).permute({2, 3, 0, 1})},
-                                spread(strided.times.index_select(0, at::tensor({1, 7}, at::kLong)))};
+    goes_on.start = FastWeightState{{random({5, 5, 2, 2}, 8).permute({2, 3, 0, 1})},
+                                    spread(strided.times.index_select(0, at::tensor({1, 7}, at::kLong)))};
     ModelInput same = {series, features, outputs};
-    same.start = FastWeights{{goes_on.start->w[0].contiguous()}, goes_on.start->t.contiguous()};
+    same.start = FastWeightState{{goes_on.start->w[0].contiguous()}, goes_on.start->t.contiguous()};
     EXPECT_LT(relative_error(model.forward(goes_on).outputs, model.forward(same).outputs), 1e-12) << kind;
   }
 }
 
 TEST(ModelBadInput, SeriesOfTheOtherFloatingPointTypeAreConverted) {
-  const ModelConfig config = with({{"static_features", "4"}, {"initial", "static_features"}});
+  const ProgrammerConfig config = with({{"static_features", "4"}, {"initial", "static_features"}});
   RaggedSeries single = some_series();
   single.values = single.values.to(at::kFloat);
   RaggedSeries wide = single;

@@ -2,6 +2,7 @@
 
 #include "fastweights/gradcheck.h"
 #include "fastweights/model.h"
+#include "model/programmer_config.h"
 #include "model/small_model.h"
 #include "support/support.h"
 
@@ -79,7 +80,7 @@ TEST(ModelBadRun, EveryMethodAndStepRuleRunsOrSaysWhy) {
   for (const std::string& method : methods) {
     for (const char* steps : {"observations", "fixed", "shared_grid", "adaptive"}) {
       for (const char* gradient : {"exact", "checkpointed", "adjoint"}) {
-        ModelConfig config =
+        ProgrammerConfig config =
             with({{"solver.method", method}, {"solver.steps", steps}, {"solver.gradient", gradient}});
         if (config.solver.steps == StepRule::Fixed) config.solver.step_size = 0.3;
         const std::string before = error_message([&] { check_config(config); });
@@ -100,10 +101,10 @@ std::string rule_refusal(const RuleSlope& slope) {
 // a span of 3 in steps of at most 0.05
 TEST(ModelBadRun, AdaptiveStepsAreAtMostMaxStep) {
   const RaggedSeries series = shared_times(at::arange(4, at::kDouble), random({2, 4, kChannels}, 1));
-  ModelConfig config = with({{"solver.steps", "adaptive"},
-                             {"solver.method", "dopri5"},
-                             {"solver.rtol", "1e-2"},
-                             {"solver.atol", "1e-2"}});
+  ProgrammerConfig config = with({{"solver.steps", "adaptive"},
+                                  {"solver.method", "dopri5"},
+                                  {"solver.rtol", "1e-2"},
+                                  {"solver.atol", "1e-2"}});
   const int64_t free = small_model(config).forward({.series = series}).steps;
   config.solver.max_step = 0.05;
   const int64_t limited = small_model(config).forward({.series = series}).steps;

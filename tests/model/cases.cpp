@@ -1,5 +1,7 @@
 #include "model/cases.h"
 
+#include "model/programmer_config.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -50,8 +52,8 @@ SolverConfig random_solver(Random& random) {
 }
 
 // choices that nothing would read back to their defaults: check_config refuses them
-void forget_unread(ModelConfig& c) {
-  const ModelConfig d;
+void forget_unread(ProgrammerConfig& c) {
+  const ProgrammerConfig d;
   ControlConfig& control = c.control;
   if (control.kind != ControlKind::NaturalCubic) control.end_filling = d.control.end_filling;
   if (control.kind != ControlKind::Rectilinear) control.time_channel = d.control.time_channel;
@@ -64,7 +66,7 @@ void forget_unread(ModelConfig& c) {
     control.window_increments = d.control.window_increments;
   }
   if (c.static_features == 0) c.static_hidden_size = d.static_hidden_size;
-  if (c.drive == Drive::TensorMap) {
+  if (c.tensor_map) {
     c.rule = d.rule;
     c.key_width = c.value_width = 0;
     c.learning_rate = d.learning_rate;
@@ -75,13 +77,14 @@ void forget_unread(ModelConfig& c) {
   }
 }
 
-ModelConfig any_config(Random& random) {
-  ModelConfig c;
+ProgrammerConfig any_config(Random& random) {
+  ProgrammerConfig c;
   c.channels = draw(random, 1, 3);
   c.outputs = draw(random, 1, 4);
   c.rule = one_of<std::string>(random, {"hebb", "oja", "oja_softmax", "delta_pre", "delta_post"});
-  c.drive = one_of<Drive>(random, {Drive::X, Drive::DerivativeKeys, Drive::DerivativeValues,
-                                   Drive::Derivative, Drive::TensorMap});
+  const int64_t drive = draw(random, 0, 4);
+  c.tensor_map = drive == 4;
+  c.drive = c.tensor_map ? Drive::Derivative : static_cast<Drive>(drive);
   c.control = random_control(random);
   c.control.time_channel = draw(random, 0, c.channels - 1);
   c.solver = random_solver(random);
@@ -108,7 +111,7 @@ ModelConfig any_config(Random& random) {
   c.learning_rate = one_of<LearningRate>(random, {LearningRate::Sigmoid, LearningRate::Raw});
   c.value_activation = one_of<ValueActivation>(random, {ValueActivation::Tanh, ValueActivation::None});
   c.time_unit = one_of<double>(random, {1, 0.7});
-  if (c.drive == Drive::TensorMap) {
+  if (c.tensor_map) {
     c.layers = 1;
     c.layer_input = LayerInput::Weights;
     c.residual = c.value_norm = false;
@@ -136,15 +139,15 @@ Tensor weights_like(const Tensor& x, uint64_t seed) { return random(x.sizes(), s
 
 }  // namespace
 
-ModelConfig random_config(uint64_t seed) {
+ProgrammerConfig random_config(uint64_t seed) {
   Random random(seed);
   for (;;) {
-    const ModelConfig config = any_config(random);
+    const ProgrammerConfig config = any_config(random);
     if (error_message([&] { check_config(config); }).empty()) return config;
   }
 }
 
-std::vector<Sample> random_samples(const ModelConfig& config, int64_t count, uint64_t seed) {
+std::vector<Sample> random_samples(const ProgrammerConfig& config, int64_t count, uint64_t seed) {
   Random random(seed);
   std::vector<Sample> samples;
   for (int64_t b = 0; b < count; ++b) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fastweights/model.h"
+#include "model/programmer_config.h"
 
 /// Random models and random ragged series for tests of properties that hold for every model.
 
@@ -18,11 +19,11 @@ struct Sample {
 
 /// A configuration that check_config accepts: a few dozen seeds meet every rule, drive, control, kind of
 /// W(t0) and step rule that does not look at the whole batch. `deterministic` is off.
-ModelConfig random_config(uint64_t seed);
+ProgrammerConfig random_config(uint64_t seed);
 
 /// Series of 2 to 7 points that begin at different times, a third of the values missing, with 0 to 3 output
 /// times each: the first time, the end, observations and times in between. The first sample has outputs.
-std::vector<Sample> random_samples(const ModelConfig& config, int64_t count, uint64_t seed);
+std::vector<Sample> random_samples(const ProgrammerConfig& config, int64_t count, uint64_t seed);
 
 /// The batch of these samples, with values of this type.
 ModelInput input_of(const std::vector<Sample>& samples, at::ScalarType type = at::kDouble);

@@ -43,7 +43,7 @@ void expect_fine(const std::vector<Settings>& cases) {
   }
 }
 
-const Settings kMap = {{"drive", "tensor_map"}, {"initial", "zero"}};
+const Settings kMap = {{"architecture", "tensor_map"}};
 
 Settings map_with(const std::string& key, const std::string& value) {
   Settings settings = kMap;
@@ -54,17 +54,18 @@ Settings map_with(const std::string& key, const std::string& value) {
 TEST(ModelConfigCheck, SizesThatAreNone) {
   std::vector<Refused> cases;
   for (const char* key : {"channels", "outputs", "hidden_size", "heads", "static_hidden_size", "layers",
-                          "map_hidden_size", "map_layers", "control.window_increments", "control.depth"}) {
+                          "control.window_increments", "control.depth"}) {
     for (const char* value : {"0", "-1", "-9223372036854775808"}) {
       cases.push_back({{{key, value}}, std::string("[config] ") + key + " must be at least 1, got " + value});
     }
   }
+  for (const char* key : {"map_hidden_size", "map_layers"})
+    cases.push_back({map_with(key, "0"), std::string("[config] ") + key + " must be at least 1, got 0"});
   for (const char* key :
        {"static_features", "key_width", "value_width", "feed_forward_size", "control.time_channel"}) {
     cases.push_back({{{key, "-1"}}, std::string("[config] ") + key + " must be at least 0, got -1"});
   }
-  for (const char* key :
-       {"channels", "outputs", "hidden_size", "heads", "layers", "key_width", "map_layers"}) {
+  for (const char* key : {"channels", "outputs", "hidden_size", "heads", "layers", "key_width"}) {
     cases.push_back({{{key, "9223372036854775807"}},
                      std::string("[config] ") + key + " must be at most 100000000, got 9223372036854775807"});
   }
@@ -90,7 +91,7 @@ TEST(ModelConfigCheck, SizesThatNoMemoryHolds) {
       {map_with("map_layers", "100000000"), "[config] these sizes mean about "},
       {map_with("map_hidden_size", "100000000"), "[config] these sizes mean about "},
       {{{"hidden_size", "2"}, {"heads", "1"}, {"key_width", "100000"}, {"value_width", "100000"}},
-       "[config] these sizes mean 10000000000 fast weights for every sample; "},
+       "[config] these sizes mean about 1e+10 fast weights for every sample; "},
   });
   expect_fine({{{"hidden_size", "4096"}, {"heads", "16"}}, {{"channels", "1000000"}}});
 }
@@ -120,19 +121,19 @@ TEST(ModelConfigCheck, NumbersOutsideTheirRange) {
 
 TEST(ModelConfigCheck, NumbersThatAreNotFinite) {
   for (const double bad : {std::nan(""), HUGE_VAL, -HUGE_VAL}) {
-    const std::vector<std::function<double&(ModelConfig&)>> members = {
-        [](ModelConfig& c) -> double& { return c.dropout; },
-        [](ModelConfig& c) -> double& { return c.value_dropout; },
-        [](ModelConfig& c) -> double& { return c.time_unit; },
-        [](ModelConfig& c) -> double& { return c.control.window_duration; },
-        [](ModelConfig& c) -> double& { return c.solver.max_step; },
-        [](ModelConfig& c) -> double& { return c.solver.step_size; },
-        [](ModelConfig& c) -> double& { return c.solver.rtol; },
-        [](ModelConfig& c) -> double& { return c.solver.atol; },
-        [](ModelConfig& c) -> double& { return c.solver.shortening; }};
+    const std::vector<std::function<double&(FastWeights&)>> members = {
+        [](FastWeights& c) -> double& { return c.dropout; },
+        [](FastWeights& c) -> double& { return c.value_dropout; },
+        [](FastWeights& c) -> double& { return c.time_unit; },
+        [](FastWeights& c) -> double& { return c.control.window_duration; },
+        [](FastWeights& c) -> double& { return c.solver.max_step; },
+        [](FastWeights& c) -> double& { return c.solver.step_size; },
+        [](FastWeights& c) -> double& { return c.solver.rtol; },
+        [](FastWeights& c) -> double& { return c.solver.atol; },
+        [](FastWeights& c) -> double& { return c.solver.shortening; }};
     for (const auto& member : members) {
       ModelConfig config;
-      member(config) = bad;
+      member(fast_weights(config)) = bad;
       EXPECT_NE(error_message([&] { check_config(config); }).find(" must "), std::string::npos);
     }
   }
@@ -158,8 +159,8 @@ TEST(ModelConfigCheck, RulesThatAreNone) {
         "[config] value_activation none contradicts rule delta_post"}});
   const auto own = [](const Rule& rule) {
     ModelConfig config;
-    config.rule = rule.name;
-    config.value_activation = ValueActivation::None;
+    fast_weights(config).rule = rule.name;
+    fast_weights(config).value_activation = ValueActivation::None;
     return error_message([&] { check_config(config, {rule}); });
   };
   EXPECT_EQ(own({.name = "", .slope = hebb().slope}), "[config] your own rule '' needs a name and a slope");
@@ -178,11 +179,13 @@ TEST(ModelConfigCheck, RulesThatAreNone) {
 
 TEST(ModelConfigCheck, ControlsThatTheDriveCannotRead) {
   std::vector<Refused> cases;
-  for (const char* drive : {"derivative_keys", "derivative_values", "derivative", "tensor_map"}) {
+  for (const char* drive : {"derivative_keys", "derivative_values", "derivative"}) {
     cases.push_back(
         {{{"drive", drive}, {"control.kind", "hold"}},
          std::string("[config] drive ") + drive + " needs x'(t), and control.kind hold has none"});
   }
+  cases.push_back({map_with("control.kind", "hold"),
+                   "[config] drive of a tensor map needs x'(t), and control.kind hold has none"});
   for (const char* drive : {"derivative_keys", "derivative_values"}) {
     cases.push_back({{{"drive", drive}, {"control.kind", "log_signature"}},
                      std::string("[config] drive ") + drive +
@@ -196,8 +199,9 @@ TEST(ModelConfigCheck, ControlsThatTheDriveCannotRead) {
   cases.push_back({{{"control.kind", "log_signature"}, {"control.depth", "4"}, {"channels", "5000"}},
                    "[config] control.depth 4 is too much for channels 5000: "});
   // 5000 * 4999 / 2 + 5000
-  cases.push_back({{{"control.kind", "log_signature"}, {"channels", "5000"}},
-                   "[config] control.depth 2 makes log-signatures of 12502500 numbers from channels 5000"});
+  cases.push_back(
+      {{{"control.kind", "log_signature"}, {"channels", "5000"}},
+       "[config] control.depth 2 makes log-signatures of 12502500 coefficients from channels 5000"});
   expect_refused(cases);
   expect_fine({{{"control.kind", "rectilinear"}, {"control.time_channel", "2"}},
                {{"control.kind", "log_signature"}, {"control.depth", "5"}},
@@ -243,23 +247,23 @@ TEST(ModelConfigCheck, LayersThatDoNotFit) {
       {{{{"value_norm", "true"}}, "[config] value_norm needs values with a projection of their own"},
        {{{"layer_input", "update"}}, "[config] layer_input update needs layers above 1"},
        {{{"residual", "true"}, {"value_width", "5"}},
-        "[config] residual adds hidden_size 32 numbers to what W gives, 20"},
+        "[config] residual adds hidden_size 32 to the reads of W, whose width is 20"},
        {{{"residual", "true"}, {"key_width", "5"}, {"read", "transposed"}},
-        "[config] residual adds hidden_size 32 numbers to what W gives, 20"}});
+        "[config] residual adds hidden_size 32 to the reads of W, whose width is 20"}});
   expect_fine({{{"residual", "true"}, {"key_width", "5"}}});
 }
 
 TEST(ModelConfigCheck, ChoicesThatATensorMapDoesNotHave) {
   expect_fine({kMap});
   expect_refused(
-      {{{{"drive", "tensor_map"}}, "[config] drive tensor_map has no rule; initial must be zero"},
-       {map_with("layers", "2"), "[config] drive tensor_map has one layer, got layers 2"},
-       {map_with("read", "transposed"), "[config] drive tensor_map takes neither "},
-       {map_with("residual", "true"), "[config] drive tensor_map takes neither "},
-       {map_with("value_norm", "true"), "[config] drive tensor_map takes neither "},
-       {map_with("value_dropout", "0.5"), "[config] drive tensor_map has no values for value_dropout"},
-       {{{"drive", "tensor_map"}, {"initial", "first_observation"}, {"query", "first_observation"}},
-        "[config] drive tensor_map takes neither "}});
+      {{map_with("initial", "rule"), "[config] a tensor map has no rule; initial must be zero"},
+       {{{"architecture", "tensor_map"}, {"initial", "first_observation"}, {"query", "first_observation"}},
+        "[config] a tensor map takes no query first_observation"}});
+  for (const char* key : {"rule", "drive", "heads", "layers", "read", "residual", "value_norm",
+                          "value_dropout", "key_width", "learning_rate", "value_activation"}) {
+    expect_refused({{map_with(key, "1"), std::string("[config] there is no key '") + key + "'"}});
+  }
+  expect_refused({{{{"map_layers", "3"}}, "[config] there is no key 'map_layers'"}});
 }
 
 TEST(ModelConfigCheck, SamplesThatWouldDependOnTheirBatch) {
@@ -283,13 +287,6 @@ TEST(ModelConfigCheck, ChoicesThatNothingWouldRead) {
     Settings choice, unread, read;
   };
   const std::vector<Case> cases = {
-      {{{"rule", "hebb"}}, kMap, {}},
-      {{{"key_width", "5"}}, kMap, {}},
-      {{{"value_width", "5"}}, kMap, {}},
-      {{{"learning_rate", "raw"}}, kMap, {}},
-      {{{"value_activation", "none"}}, kMap, {}},
-      {{{"map_hidden_size", "5"}}, {}, kMap},
-      {{{"map_layers", "3"}}, {}, kMap},
       {{{"static_hidden_size", "5"}}, {}, {{"static_features", "2"}, {"initial", "static_features"}}},
       {{{"control.end_filling", "end_point"}}, {}, {{"control.kind", "natural_cubic"}}},
       {{{"control.time_channel", "1"}}, {}, {{"control.kind", "rectilinear"}}},

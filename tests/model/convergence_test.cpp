@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "fastweights/model.h"
 #include "model/plain_model.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -81,7 +82,7 @@ TEST(Exactness, TextbookOjaFindsTheFirstPrincipalComponent) {
 // rates of 1/2 at all times
 void fix_rates(const Model& model) {
   const RecordGradients off(false);
-  const ModelConfig& c = model.config();
+  const ProgrammerConfig& c = model.config();
   for (const auto& [name, parameter] : model.parameters()) {
     if (name.rfind("layers.0.programme", 0) != 0) continue;
     // a livelier net than the initial one, so that all directions of the values are excited
@@ -91,7 +92,7 @@ void fix_rates(const Model& model) {
 }
 
 TEST(Exactness, LinearOjaFindsTheRegressionOfKeysOnValues) {
-  ModelConfig config;
+  ProgrammerConfig config;
   config.rule = "oja";
   config.channels = 5;
   config.hidden_size = 7;

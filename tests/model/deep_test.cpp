@@ -4,6 +4,7 @@
 #include "model/config_names.h"
 #include "model/parts.h"
 #include "model/plain_model.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -16,8 +17,8 @@ using testing::Reading;
 using testing::ThreeEighths;
 
 // channels 3, heads 2, key width 4, value width 5, outputs 6; hidden 10 is what W gives, for residuals
-ModelConfig deep_config(int64_t layers, LayerInput layer_input, Drive drive) {
-  ModelConfig config;
+ProgrammerConfig deep_config(int64_t layers, LayerInput layer_input, Drive drive) {
+  ProgrammerConfig config;
   config.rule = "delta_post";
   config.channels = 3;
   config.outputs = 6;
@@ -53,7 +54,7 @@ Tensor slope(const PlainModel& plain, int64_t l, const Reading& in, const Tensor
 // what the layer above reads
 Reading next_reading(const PlainModel& plain, int64_t l, const Reading& in, const Tensor& w,
                      const Tensor& dw) {
-  const ModelConfig& c = plain.config;
+  const ProgrammerConfig& c = plain.config;
   if (c.layer_input == LayerInput::Update) {
     const Tensor y = plain.read(l, c.drive == Drive::X ? in.x : in.dx, dw);
     return {y, y};
@@ -128,7 +129,7 @@ TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
        {Deep{LayerInput::Weights, Drive::X}, Deep{LayerInput::Update, Drive::X},
         Deep{LayerInput::Weights, Drive::Derivative}, Deep{LayerInput::Update, Drive::Derivative}}) {
     for (bool residual : {false, true}) {
-      ModelConfig config = deep_config(3, deep.layer_input, deep.drive);
+      ProgrammerConfig config = deep_config(3, deep.layer_input, deep.drive);
       config.residual = residual;
       const Model model(config, {.seed = 6, .type = at::kDouble});
       const RecordGradients off(false);
@@ -148,7 +149,7 @@ TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
 }
 
 TEST(Exactness, TheUpperLayerReadsTheTimeDerivativeOfTheLowerOnesOutput) {
-  ModelConfig config = deep_config(2, LayerInput::Weights, Drive::Derivative);
+  ProgrammerConfig config = deep_config(2, LayerInput::Weights, Drive::Derivative);
   config.time_unit = 1;
   config.solver.max_step = 0.01;
   for (bool residual : {false, true}) {

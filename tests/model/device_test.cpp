@@ -1,7 +1,9 @@
 #include "fastweights/device.h"
+
 #include "base/random.h"
 #include "fastweights/fastweights.h"
 #include "model/programmer.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
@@ -17,8 +19,8 @@ using testing::relative_error;
 
 constexpr double kFloat = 1e-5;  // some hundred roundings of 6e-8
 
-ModelConfig small_config() {
-  ModelConfig c;
+ProgrammerConfig small_config() {
+  ProgrammerConfig c;
   c.channels = 3;
   c.outputs = 2;
   c.hidden_size = 24;
@@ -45,7 +47,7 @@ class Device : public ::testing::Test {
   void SetUp() override {
     if (device_.is_cpu()) GTEST_SKIP() << device_refusal();
   }
-  FastWeightProgrammer model(const ModelConfig& config = small_config()) const {
+  FastWeightProgrammer model(const ProgrammerConfig& config = small_config()) const {
     return FastWeightProgrammer(config, {.device = device_});
   }
   // gradients of a sum of the outputs
@@ -82,14 +84,14 @@ TEST(DeviceName, InputsAreNotPreparedForTheCpu) {
             }),
             "[model] inputs are prepared for a GPU, and this model is on the CPU");
   EXPECT_EQ(error_message([] {
-              ModelConfig c = small_config();
+              ProgrammerConfig c = small_config();
               FastWeightProgrammer(c, {.type = at::kFloat, .device = at::Device(at::kMeta)});
             }),
             "[model] a model is on the CPU or on a CUDA device, not on meta");
 }
 
 TEST_F(Device, WhatKernelsCannotDoIsRefused) {
-  ModelConfig c = small_config();
+  ProgrammerConfig c = small_config();
   c.solver.method = "dopri5";
   c.solver.steps = StepRule::Adaptive;
   EXPECT_EQ(error_message([&] {
@@ -113,10 +115,10 @@ TEST_F(Device, PickedSamplesAreThoseOfABatch) {
 }
 
 // controls by their settings, each with something of its own
-std::vector<ModelConfig> all_controls() {
-  std::vector<ModelConfig> configs;
+std::vector<ProgrammerConfig> all_controls() {
+  std::vector<ProgrammerConfig> configs;
   const auto add = [&](ControlConfig control, Drive drive) {
-    ModelConfig c = small_config();
+    ProgrammerConfig c = small_config();
     c.control = control;
     c.drive = drive;
     c.time_unit = 0.7;
@@ -153,7 +155,7 @@ TEST_F(Device, EveryControlIsThatOfTheCpu) {
       series.values = testing::with_missing(series.values, 0.3, 8);
       series.values.slice(0, 50, 59).select(1, 2).fill_(NAN);
     }
-    for (const ModelConfig& c : all_controls()) {
+    for (const ProgrammerConfig& c : all_controls()) {
       const FastWeightProgrammer there = model(c), here = there.to(at::kCPU);
       const Tensor expected = here.forward({.series = series}).outputs.detach();
       EXPECT_LT(
@@ -176,7 +178,7 @@ TEST_F(Device, GradientsOfTheSeriesGoThroughTheCpu) {
 }
 
 TEST_F(Device, TheSameBitsTwice) {
-  ModelConfig c = small_config();
+  ProgrammerConfig c = small_config();
   c.dropout = c.value_dropout = 0.25;
   const FastWeightProgrammer model = this->model(c);
   const PreparedInput input = model.prepare({.series = some_series({50, 9, 2, 70, 33})});
@@ -194,7 +196,7 @@ TEST_F(Device, MasksAreThoseOfTheCpu) {
 
 TEST_F(Device, BlocksOfTimeChangeNothing) {
   const ModelInput input = {.series = some_series({90, 40, 3})};
-  ModelConfig c = small_config();
+  ProgrammerConfig c = small_config();
   const FastWeightProgrammer whole = model(c);
   const std::vector<Tensor> expected = gradients_of(whole, whole.prepare(input));
   c.solver.memory_limit = 1;

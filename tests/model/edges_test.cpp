@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "model/cases.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -17,8 +18,11 @@ using testing::relative_error;
 using testing::same_bits;
 using testing::Sample;
 
-ModelConfig small_config(ControlKind kind, Drive drive) {
-  ModelConfig c = {.channels = 2, .outputs = 3, .drive = drive};
+ProgrammerConfig small_config(ControlKind kind, Drive drive) {
+  ProgrammerConfig c;
+  c.channels = 2;
+  c.outputs = 3;
+  c.drive = drive;
   c.control.kind = kind;
   c.hidden_size = 6;
   c.heads = 2;
@@ -27,7 +31,7 @@ ModelConfig small_config(ControlKind kind, Drive drive) {
   return c;
 }
 
-Model model_of(const ModelConfig& config) { return Model(config, {.type = at::kDouble}); }
+Model model_of(const ProgrammerConfig& config) { return Model(config, {.type = at::kDouble}); }
 
 Sample one_series(int64_t length) { return {testing::irregular_times(length, 5), random({length, 2}, 7)}; }
 
@@ -56,7 +60,7 @@ Change change_from(const Model& model, const Sample& sample, int64_t row) {
 }
 
 // output at `time` must depend on rows up to `last` and on no later one
-void expect_reads_up_to(const ModelConfig& config, Sample sample, double time, int64_t last) {
+void expect_reads_up_to(const ProgrammerConfig& config, Sample sample, double time, int64_t last) {
   const Model model = model_of(config);
   sample.outputs = {time, sample.times[-1].item<double>()};
   const Tensor read = rows_read(model, sample);
@@ -74,7 +78,7 @@ TEST(ModelEdges, CausalControlsReadNothingBehindTheirDelay) {
   const double at_row = time_at(sample, 3), between = 0.5 * (time_at(sample, 3) + time_at(sample, 4));
   for (int64_t layers : {1, 2}) {
     for (ControlKind kind : {ControlKind::HermiteCubic, ControlKind::Linear}) {
-      ModelConfig c = small_config(kind, Drive::DerivativeKeys);
+      ProgrammerConfig c = small_config(kind, Drive::DerivativeKeys);
       c.layers = layers;
       c.deterministic = true;
       // at an observation, that one is the last; between two, the delay is one gap
@@ -82,7 +86,7 @@ TEST(ModelEdges, CausalControlsReadNothingBehindTheirDelay) {
       expect_reads_up_to(c, sample, between, 4);
     }
     for (ControlKind kind : {ControlKind::Rectilinear, ControlKind::Hold}) {
-      ModelConfig c = small_config(kind, kind == ControlKind::Hold ? Drive::X : Drive::DerivativeKeys);
+      ProgrammerConfig c = small_config(kind, kind == ControlKind::Hold ? Drive::X : Drive::DerivativeKeys);
       c.layers = layers;
       c.deterministic = true;
       // no delay
@@ -95,7 +99,7 @@ TEST(ModelEdges, CausalControlsReadNothingBehindTheirDelay) {
 TEST(ModelEdges, AMissingValueWidensTheDelay) {
   Sample sample = one_series(7);
   sample.values[4][1] = NAN;
-  ModelConfig c = small_config(ControlKind::HermiteCubic, Drive::DerivativeKeys);
+  ProgrammerConfig c = small_config(ControlKind::HermiteCubic, Drive::DerivativeKeys);
   c.deterministic = true;
   expect_reads_up_to(c, sample, 0.5 * (time_at(sample, 3) + time_at(sample, 4)), 5);
 }
@@ -109,7 +113,7 @@ TEST(ModelEdges, NaturalCubicSplinesReadTheFuture) {
 TEST(ModelEdges, LogSignaturesReadTheirWindowAndNothingBehindIt) {
   const Sample sample = one_series(7);
   for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
-    ModelConfig c = small_config(ControlKind::LogSignature, Drive::X);
+    ProgrammerConfig c = small_config(ControlKind::LogSignature, Drive::X);
     c.control.window_increments = 2;
     c.control.clock = clock;
     c.deterministic = true;
@@ -119,7 +123,7 @@ TEST(ModelEdges, LogSignaturesReadTheirWindowAndNothingBehindIt) {
 }
 
 TEST(ModelEdges, DropoutIsForTrainingAndComesFromItsSeed) {
-  ModelConfig c = small_config(ControlKind::HermiteCubic, Drive::DerivativeKeys), none = c;
+  ProgrammerConfig c = small_config(ControlKind::HermiteCubic, Drive::DerivativeKeys), none = c;
   c.dropout = 0.4;
   c.value_dropout = 0.3;
   const Model model = model_of(c);
@@ -141,7 +145,7 @@ TEST(ModelEdges, DropoutIsForTrainingAndComesFromItsSeed) {
 }
 
 TEST(ModelEdges, ValuesThatAreDroppedStayDroppedAtAllTimesAndTheirMeanIsTheWhole) {
-  ModelConfig c = small_config(ControlKind::Linear, Drive::DerivativeKeys);
+  ProgrammerConfig c = small_config(ControlKind::Linear, Drive::DerivativeKeys);
   c.rule = "hebb";
   c.initial = InitialWeights::Zero;
   c.value_dropout = 0.4;
@@ -168,7 +172,7 @@ TEST(ModelEdges, ValuesThatAreDroppedStayDroppedAtAllTimesAndTheirMeanIsTheWhole
 
 // gradients of all parameters and of the values, after `disturb` was done to the model behind a forward pass
 template <typename Disturb>
-std::vector<Tensor> gradients_after(const ModelConfig& config, const Disturb& disturb) {
+std::vector<Tensor> gradients_after(const ProgrammerConfig& config, const Disturb& disturb) {
   auto model = std::make_unique<Model>(config, ModelOptions{.type = at::kDouble});
   Tensor loss;
   std::vector<Tensor> inputs = model->parameter_tensors();
@@ -190,7 +194,7 @@ TEST(ModelEdges, BackwardPassesOutliveTheModelAndItsSolver) {
   for (Gradient gradient : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
     for (ControlKind kind :
          {ControlKind::HermiteCubic, ControlKind::Rectilinear, ControlKind::LogSignature}) {
-      ModelConfig c = small_config(kind, Drive::Derivative);
+      ProgrammerConfig c = small_config(kind, Drive::Derivative);
       c.solver.gradient = gradient;
       c.layers = 2;
       const std::vector<Tensor> plain = gradients_after(c, [](Owned&) {});
@@ -206,7 +210,7 @@ TEST(ModelEdges, BackwardPassesOutliveTheModelAndItsSolver) {
 
 TEST(ModelEdges, ParametersThatChangeBeforeTheBackwardPassAreRefused) {
   for (Gradient gradient : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
-    ModelConfig c = small_config(ControlKind::HermiteCubic, Drive::Derivative);
+    ProgrammerConfig c = small_config(ControlKind::HermiteCubic, Drive::Derivative);
     c.solver.gradient = gradient;
     const auto change = [](std::unique_ptr<Model>& model) {
       const RecordGradients off(false);
@@ -219,11 +223,11 @@ TEST(ModelEdges, ParametersThatChangeBeforeTheBackwardPassAreRefused) {
 }
 
 TEST(ModelEdges, HeldValuesAndLogSignaturesWorkFarFromZero) {
-  ModelConfig hold = small_config(ControlKind::Hold, Drive::X);
-  ModelConfig windows = small_config(ControlKind::LogSignature, Drive::X);
+  ProgrammerConfig hold = small_config(ControlKind::Hold, Drive::X);
+  ProgrammerConfig windows = small_config(ControlKind::LogSignature, Drive::X);
   windows.control.clock = WindowClock::Time;
-  ModelConfig linear = small_config(ControlKind::Linear, Drive::Derivative);
-  for (ModelConfig c : {hold, windows, linear}) {
+  ProgrammerConfig linear = small_config(ControlKind::Linear, Drive::Derivative);
+  for (ProgrammerConfig c : {hold, windows, linear}) {
     c.time_unit = 4096;
     const Model model = model_of(c);
     Sample near = one_series(6);
@@ -245,7 +249,7 @@ TEST(ModelEdges, HeldValuesAndLogSignaturesWorkFarFromZero) {
 }
 
 TEST(ModelEdges, TheSmallestGapIsOneBetweenObservations) {
-  ModelConfig c = small_config(ControlKind::Hold, Drive::X);
+  ProgrammerConfig c = small_config(ControlKind::Hold, Drive::X);
   c.solver.steps = StepRule::SharedGrid;
   Sample sample = one_series(4);
   sample.times = at::tensor({0.0, 3.0, 6.0, 9.0}, at::kDouble);
@@ -256,7 +260,7 @@ TEST(ModelEdges, TheSmallestGapIsOneBetweenObservations) {
 TEST(ModelEdges, TheShortestGapsHurtNobodyElse) {
   for (ControlKind kind : {ControlKind::NaturalCubic, ControlKind::HermiteCubic, ControlKind::Linear,
                            ControlKind::Rectilinear, ControlKind::Hold, ControlKind::LogSignature}) {
-    ModelConfig c = small_config(kind, Drive::X);
+    ProgrammerConfig c = small_config(kind, Drive::X);
     c.deterministic = true;
     const Model model = model_of(c);
     Sample sample = one_series(5), sharp = one_series(4), shortest = one_series(2);
@@ -277,7 +281,7 @@ TEST(ModelEdges, TheShortestGapsHurtNobodyElse) {
 TEST(ModelEdges, ChannelsNeverObservedAreRefusedWhereThatIsAskedFor) {
   for (ControlKind kind : {ControlKind::NaturalCubic, ControlKind::HermiteCubic, ControlKind::Linear,
                            ControlKind::Rectilinear, ControlKind::Hold, ControlKind::LogSignature}) {
-    ModelConfig c = small_config(kind, Drive::X);
+    ProgrammerConfig c = small_config(kind, Drive::X);
     Sample sample = one_series(4);
     sample.values.select(1, 1).fill_(NAN);
     sample.outputs = {time_at(sample, 3)};

@@ -4,6 +4,7 @@
 
 #include "fastweights/environment.h"
 #include "model/cases.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -16,7 +17,7 @@ constexpr uint64_t kSeeds = 60;
 
 bool is_cpu(const std::string& backend) { return backend.rfind("cpu-", 0) == 0; }
 
-Model model_with(ModelConfig config, Backend backend, at::ScalarType type = at::kDouble) {
+Model model_with(ProgrammerConfig config, Backend backend, at::ScalarType type = at::kDouble) {
   config.backend = backend;
   return Model(config, {.seed = 3, .type = type});
 }
@@ -36,13 +37,13 @@ double largest_error(const std::vector<Tensor>& got, const std::vector<Tensor>& 
 }
 
 // a random model that the engine can do: equal widths, few stages, steps that are known before
-ModelConfig engine_config(uint64_t seed) {
+ProgrammerConfig engine_config(uint64_t seed) {
   static const std::vector<std::string> kMethods = {"rk4",   "midpoint",    "heun3", "euler",
                                                     "bosh3", "rk4_classic", "heun2"};
-  ModelConfig config;
+  ProgrammerConfig config;
   for (uint64_t other = seed;; other += 1000) {
     config = random_config(other);
-    if (config.drive != Drive::TensorMap) break;
+    if (!config.tensor_map) break;
   }
   config.key_width = config.value_width = 0;
   config.hidden_size = config.heads * static_cast<int64_t>(1 + seed % 6);
@@ -56,7 +57,7 @@ ModelConfig engine_config(uint64_t seed) {
 
 TEST(Engine, GivesTheDefinitionsNumbersAndGradients) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    const ModelConfig config = engine_config(seed);
+    const ProgrammerConfig config = engine_config(seed);
     const std::vector<Sample> samples = random_samples(config, 5, seed);
     const Passes expected = run_passes(model_with(config, Backend::Reference), samples);
     const Passes got = run_passes(model_with(config, Backend::Cpu), samples);
@@ -71,7 +72,7 @@ TEST(Engine, GivesTheDefinitionsNumbersAndGradients) {
 
 TEST(Engine, DeterministicModeGivesTheSameBitsAloneAndInAnyBatch) {
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    ModelConfig config = engine_config(seed);
+    ProgrammerConfig config = engine_config(seed);
     config.deterministic = true;
     if (config.query == QueryTime::LastOfBatch) continue;
     const at::ScalarType type = seed % 2 ? at::kFloat : at::kDouble;
@@ -95,7 +96,7 @@ TEST(Engine, DeterministicModeGivesTheSameBitsAloneAndInAnyBatch) {
 TEST(Engine, BlocksOfTimeChangeNothing) {
   int64_t cut = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
-    ModelConfig config = engine_config(seed);
+    ProgrammerConfig config = engine_config(seed);
     config.solver.max_step = config.solver.steps == StepRule::Observations ? 0.02 : 0;
     const std::vector<Sample> samples = random_samples(config, 3, seed);
     const Passes whole = run_passes(model_with(config, Backend::Cpu), samples);
@@ -124,8 +125,8 @@ TEST(Engine, SaysWhyItCannotAndLeavesItToTheDefinition) {
       {{{"solver.gradient", "adjoint"}}, "the adjoint solves another equation backwards"}};
   const ModelInput input = {.series = shared_times(at::arange(4, at::kDouble), random({2, 4, 1}, 1))};
   for (const Case& c : cases) {
-    ModelConfig config;
-    for (const auto& [key, value] : c.settings) config = with_setting(config, key, value);
+    ProgrammerConfig config;
+    for (const auto& [key, value] : c.settings) config = ProgrammerConfig(with_setting(config, key, value));
     EXPECT_EQ(error_message([&] { model_with(config, Backend::Cpu).forward(input); }),
               "[model] backend cpu cannot be used: " + c.reason);
     EXPECT_EQ(model_with(config, Backend::Auto).forward(input).backend, "reference") << c.reason;
@@ -168,7 +169,11 @@ TEST(Engine, ExactFlowIsTheLimitOfSmallSteps) {
                                  {ControlKind::LogSignature, Drive::X},
                                  {ControlKind::Linear, Drive::Derivative}}) {
     for (const char* rule : {"hebb", "oja", "delta_pre"}) {
-      ModelConfig config = {.channels = 2, .outputs = 2, .rule = rule, .drive = setting.drive};
+      ProgrammerConfig config;
+      config.channels = 2;
+      config.outputs = 2;
+      config.rule = rule;
+      config.drive = setting.drive;
       config.control.kind = setting.control;
       config.hidden_size = 6;
       config.heads = 2;
@@ -188,7 +193,7 @@ TEST(Engine, ExactFlowIsTheLimitOfSmallSteps) {
 }
 
 TEST(Engine, ExactFlowRefusesWhatIsNotLinearOrNotConstant) {
-  ModelConfig config;
+  ProgrammerConfig config;
   config.solver.method = kExactFlow;
   config.control.kind = ControlKind::Hold;
   EXPECT_NO_THROW(check_config(config));

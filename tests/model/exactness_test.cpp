@@ -3,6 +3,7 @@
 #include "fastweights/model.h"
 #include "model/config_names.h"
 #include "model/plain_model.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -16,8 +17,8 @@ using testing::relative_error;
 using testing::ThreeEighths;
 
 // channels 4, heads 2, key width 3, value width 5, hidden 7, outputs 6
-ModelConfig small_config() {
-  ModelConfig config;
+ProgrammerConfig small_config() {
+  ProgrammerConfig config;
   config.channels = 4;
   config.outputs = 6;
   config.hidden_size = 7;
@@ -28,7 +29,7 @@ ModelConfig small_config() {
   return config;
 }
 
-Model model_of(const ModelConfig& config) { return Model(config, {.seed = 9, .type = at::kDouble}); }
+Model model_of(const ProgrammerConfig& config) { return Model(config, {.seed = 9, .type = at::kDouble}); }
 
 RaggedSeries observations(const std::vector<int64_t>& lengths) {
   std::vector<Tensor> times, values;
@@ -40,7 +41,7 @@ RaggedSeries observations(const std::vector<int64_t>& lengths) {
 }
 
 // gaps are whole numbers, so that steps of 1/8, 1/16, ... end at all knots, where the third derivative jumps
-Tensor weights_at_the_end(ModelConfig config, const std::string& method, double step) {
+Tensor weights_at_the_end(ProgrammerConfig config, const std::string& method, double step) {
   const Tensor times = at::tensor({0., 1., 3., 4.}, at::kDouble);
   const RaggedSeries series =
       ragged({times, times.slice(0, 0, 3) + 2}, {random({4, 4}, 61), random({3, 4}, 62)});
@@ -54,7 +55,7 @@ Tensor weights_at_the_end(ModelConfig config, const std::string& method, double 
 }
 
 // slope of log error over log dt by least squares
-double measured_order(const ModelConfig& config, const std::string& method, const Tensor& exact) {
+double measured_order(const ProgrammerConfig& config, const std::string& method, const Tensor& exact) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   for (double step : {1.0 / 8, 1.0 / 16, 1.0 / 32}) {
     const Tensor error = weights_at_the_end(config, method, step) - exact;
@@ -67,7 +68,7 @@ double measured_order(const ModelConfig& config, const std::string& method, cons
 TEST(ModelOrder, OfTheMethodShowsInTheFastWeights) {
   for (const char* rule : {"delta_post", "oja_softmax"}) {
     for (Drive drive : {Drive::X, Drive::Derivative}) {
-      ModelConfig config = small_config();
+      ProgrammerConfig config = small_config();
       config.rule = rule;
       config.drive = drive;
       // its error is (32 / 256)^4 = 2e-4 of the smallest one that is measured
@@ -114,7 +115,7 @@ TEST(Exactness, HebbIsTheSumOfItsWritings) {
       {Drive::Derivative, ControlKind::Linear, Interpolation::Linear}};
   for (const HebbCase& c : cases) {
     SCOPED_TRACE(name_of(c.drive));
-    ModelConfig config = small_config();
+    ProgrammerConfig config = small_config();
     config.rule = "hebb";
     config.drive = c.drive;
     config.control.kind = c.control;
@@ -162,7 +163,7 @@ Tensor delta_net_steps(const PlainModel& plain, Tensor w, const Tensor& x, const
 constexpr double kRounding = 1e-13;
 
 TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   config.rule = "delta_pre";
   config.control.kind = ControlKind::Hold;
   config.initial = InitialWeights::Zero;
@@ -171,7 +172,7 @@ TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
   const Tensor w0 = random({3, 2, 5, 3}, 90);
   const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
   const RecordGradients off(false);
-  const Tensor got = model.forward({.series = series, .start = FastWeights{{w0}, begins}}).w[0];
+  const Tensor got = model.forward({.series = series, .start = FastWeightState{{w0}, begins}}).w[0];
   for (int64_t b = 0; b < 3; ++b) {
     const RaggedSeries one = testing::sample_of(series, b, config.time_unit);
     const Tensor durations = one.times.slice(0, 1) - one.times.slice(0, 0, -1);
@@ -210,7 +211,7 @@ PlainWindows plain_windows(const RaggedSeries& one, WindowClock clock) {
 
 TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
   for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
-    ModelConfig config = small_config();
+    ProgrammerConfig config = small_config();
     config.rule = "delta_pre";
     config.control.kind = ControlKind::LogSignature;
     config.control.depth = 2;
@@ -221,7 +222,7 @@ TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
     const Tensor w0 = random({3, 2, 5, 3}, 91);
     const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
     const RecordGradients off(false);
-    const Tensor got = model.forward({.series = series, .start = FastWeights{{w0}, begins}}).w[0];
+    const Tensor got = model.forward({.series = series, .start = FastWeightState{{w0}, begins}}).w[0];
     for (int64_t b = 0; b < 3; ++b) {
       const PlainWindows windows = plain_windows(testing::sample_of(series, b, config.time_unit), clock);
       const Tensor expected = delta_net_steps(PlainModel(model), w0[b], windows.x, windows.durations);

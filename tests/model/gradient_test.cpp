@@ -1,7 +1,9 @@
 #include "fastweights/gradcheck.h"
+
 #include "fastweights/model.h"
 #include "model/config_names.h"
 #include "model/gradients.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -15,8 +17,8 @@ using testing::LossOf;
 using testing::random;
 
 // batch 3, channels 6, heads 2, key width 4, value width 5, hidden 9, outputs 7: no two alike
-ModelConfig small_config() {
-  ModelConfig config;
+ProgrammerConfig small_config() {
+  ProgrammerConfig config;
   config.channels = 6;
   config.outputs = 7;
   config.hidden_size = 9;
@@ -46,20 +48,20 @@ RaggedSeries observations(const Size& size) {
   return ragged(times, values);
 }
 
-Model small_model(const ModelConfig& config, const std::vector<Rule>& own_rules = {}) {
+Model small_model(const ProgrammerConfig& config, const std::vector<Rule>& own_rules = {}) {
   return Model(config, {.seed = 5, .type = at::kDouble, .own_rules = own_rules});
 }
 
-ModelInput input_of(const ModelConfig& config, const Size& size) {
+ModelInput input_of(const ProgrammerConfig& config, const Size& size) {
   ModelInput input = {.series = observations(size)};
   if (config.static_features > 0) input.static_features = random({3, config.static_features}, 40);
   return input;
 }
 
 // going on from full weights of all layers at the first observations
-ModelInput started(ModelInput input, const ModelConfig& config) {
+ModelInput started(ModelInput input, const ProgrammerConfig& config) {
   const Tensor begins = input.series.times.index_select(0, input.series.offsets.slice(0, 0, -1));
-  input.start = FastWeights{random({config.layers, 3, 2, 5, 4}, 60).unbind(0), begins};
+  input.start = FastWeightState{random({config.layers, 3, 2, 5, 4}, 60).unbind(0), begins};
   return input;
 }
 
@@ -103,8 +105,8 @@ struct RuleAndDrive {
 
 class ModelGradientOf : public ::testing::TestWithParam<RuleAndDrive> {
  protected:
-  static ModelConfig config() {
-    ModelConfig config = small_config();
+  static ProgrammerConfig config() {
+    ProgrammerConfig config = small_config();
     config.rule = GetParam().rule;
     config.drive = GetParam().drive;
     return config;
@@ -112,17 +114,17 @@ class ModelGradientOf : public ::testing::TestWithParam<RuleAndDrive> {
 };
 
 TEST_P(ModelGradientOf, ParametersEqualsCentralDifferences) {
-  const ModelConfig c = config();
+  const ProgrammerConfig c = config();
   expect_exact_gradients(small_model(c), input_of(c, kLively));
 }
 
 TEST_P(ModelGradientOf, ParametersByTheAdjointIsAsGoodAsTheSteps) {
-  const ModelConfig c = config();
+  const ProgrammerConfig c = config();
   expect_adjoint_converges(small_model(c), input_of(c, kGentle));
 }
 
 TEST_P(ModelGradientOf, ValuesEqualsCentralDifferences) {
-  const ModelConfig c = config();
+  const ProgrammerConfig c = config();
   const ModelInput input = input_of(c, kGentle);
   expect_gradients_of(loss_of_values(small_model(c), input), input.series.values);
 }
@@ -143,8 +145,8 @@ INSTANTIATE_TEST_SUITE_P(ModelGradient, ModelGradientOf, ::testing::ValuesIn(rul
                          });
 
 TEST(ModelGradient, OfATensorMap) {
-  ModelConfig config = small_config();
-  config.drive = Drive::TensorMap;
+  ProgrammerConfig config = small_config();
+  config.tensor_map = true;
   config.key_width = config.value_width = 0;
   config.initial = InitialWeights::FirstObservation;
   config.map_hidden_size = 8;
@@ -158,7 +160,7 @@ TEST(ModelGradient, OfATensorMap) {
 }
 
 // parameters and values of one model
-void expect_all_gradients(const ModelConfig& config, const std::vector<std::string>& silent = {}) {
+void expect_all_gradients(const ProgrammerConfig& config, const std::vector<std::string>& silent = {}) {
   const Model model = small_model(config);
   expect_exact_gradients(model, input_of(config, {{4, 2, 3}, 1}), silent);
   keep_hidden_units(model);
@@ -173,7 +175,7 @@ TEST(ModelGradient, ThroughEveryControlPath) {
   using Kind = ControlKind;
   for (Kind kind : {Kind::NaturalCubic, Kind::HermiteCubic, Kind::Linear, Kind::Rectilinear, Kind::Hold}) {
     SCOPED_TRACE(name_of(kind));
-    ModelConfig config = small_config();
+    ProgrammerConfig config = small_config();
     config.control.kind = kind;
     config.rule = "delta_post";
     config.drive = kind == Kind::Hold ? Drive::X : Drive::DerivativeKeys;
@@ -186,7 +188,7 @@ TEST(ModelGradient, ThroughLogSignatures) {
     for (Drive drive : {Drive::X, Drive::Derivative}) {
       for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
         SCOPED_TRACE(name_of(drive) + " " + name_of(clock) + " " + std::to_string(depth));
-        ModelConfig config = small_config();
+        ProgrammerConfig config = small_config();
         config.control.kind = ControlKind::LogSignature;
         config.control.depth = depth;
         config.control.window_increments = 2;
@@ -210,7 +212,7 @@ TEST_P(ModelGradientOfDeep, ModelsEqualsCentralDifferences) {
   const Deep deep = GetParam();
   for (bool residual : {false, true}) {
     SCOPED_TRACE(residual ? "residual" : "plain");
-    ModelConfig config = small_config();
+    ProgrammerConfig config = small_config();
     config.layers = deep.layers;
     config.layer_input = deep.layer_input;
     config.drive = deep.drive;
@@ -250,22 +252,22 @@ INSTANTIATE_TEST_SUITE_P(ModelGradient, ModelGradientOfDeep, ::testing::ValuesIn
                          });
 
 TEST(ModelGradient, WithEveryOptionOfTheSlowNetAndTheReadout) {
-  const std::vector<std::pair<std::string, std::function<void(ModelConfig&)>>> changes = {
-      {"value norm", [](ModelConfig& c) { c.value_norm = true; }},
-      {"transposed read", [](ModelConfig& c) { c.read = Read::Transposed; }},
-      {"raw rates", [](ModelConfig& c) { c.learning_rate = LearningRate::Raw; }},
-      {"raw values", [](ModelConfig& c) { c.value_activation = ValueActivation::None; }},
-      {"sums in a fixed order", [](ModelConfig& c) { c.deterministic = true; }},
-      {"empty weights at first", [](ModelConfig& c) { c.initial = InitialWeights::Zero; }},
+  const std::vector<std::pair<std::string, std::function<void(ProgrammerConfig&)>>> changes = {
+      {"value norm", [](ProgrammerConfig& c) { c.value_norm = true; }},
+      {"transposed read", [](ProgrammerConfig& c) { c.read = Read::Transposed; }},
+      {"raw rates", [](ProgrammerConfig& c) { c.learning_rate = LearningRate::Raw; }},
+      {"raw values", [](ProgrammerConfig& c) { c.value_activation = ValueActivation::None; }},
+      {"sums in a fixed order", [](ProgrammerConfig& c) { c.deterministic = true; }},
+      {"empty weights at first", [](ProgrammerConfig& c) { c.initial = InitialWeights::Zero; }},
       {"query at the first observation",
-       [](ModelConfig& c) {
+       [](ProgrammerConfig& c) {
          c.initial = InitialWeights::FirstObservation;
          c.query = QueryTime::FirstObservation;
        }},
-      {"query at the last time", [](ModelConfig& c) { c.query = QueryTime::LastOfBatch; }}};
+      {"query at the last time", [](ProgrammerConfig& c) { c.query = QueryTime::LastOfBatch; }}};
   for (const auto& [name, change] : changes) {
     SCOPED_TRACE(name);
-    ModelConfig config = small_config();
+    ProgrammerConfig config = small_config();
     config.drive = Drive::DerivativeKeys;
     change(config);
     expect_all_gradients(config);
@@ -273,11 +275,11 @@ TEST(ModelGradient, WithEveryOptionOfTheSlowNetAndTheReadout) {
 }
 
 TEST(ModelGradient, OfStaticFeatures) {
-  for (Drive drive : {Drive::X, Drive::TensorMap}) {
-    SCOPED_TRACE(name_of(drive));
-    ModelConfig config = small_config();
-    config.drive = drive;
-    if (drive == Drive::TensorMap) config.key_width = config.value_width = 0;
+  for (const bool tensor_map : {false, true}) {
+    SCOPED_TRACE(tensor_map);
+    ProgrammerConfig config = small_config();
+    config.tensor_map = tensor_map;
+    if (tensor_map) config.key_width = config.value_width = 0;
     config.initial = InitialWeights::StaticFeatures;
     config.static_features = 8;
     config.static_hidden_size = 13;
@@ -295,7 +297,7 @@ TEST(ModelGradient, OfStaticFeatures) {
 }
 
 TEST(ModelGradient, OfTheStateAtTheStart) {
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   config.layers = 2;
   config.rule = "oja";
   const Model model = small_model(config);
@@ -305,7 +307,7 @@ TEST(ModelGradient, OfTheStateAtTheStart) {
     ModelInput moved = input;
     // between the first two observations of each
     const Tensor begins = input.series.times.index_select(0, input.series.offsets.slice(0, 0, -1));
-    moved.start = FastWeights{{w[0], w[1]}, begins + 0.05};
+    moved.start = FastWeightState{{w[0], w[1]}, begins + 0.05};
     return moved;
   });
   expect_gradients_of(loss, random({2, 3, 2, 5, 4}, 61));
@@ -315,7 +317,7 @@ TEST(ModelGradient, OfTheStateAtTheStart) {
 TEST(ModelGradient, OfSeveralOutputsPerSample) {
   for (Drive drive : {Drive::X, Drive::DerivativeKeys}) {
     SCOPED_TRACE(name_of(drive));
-    ModelConfig config = small_config();
+    ProgrammerConfig config = small_config();
     config.drive = drive;
     config.layers = 2;
     const Model model = small_model(config);
@@ -332,7 +334,7 @@ TEST(ModelGradient, OfSeveralOutputsPerSample) {
 }
 
 TEST(ModelGradient, WithDropout) {
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   config.drive = Drive::Derivative;
   config.layers = 2;
   config.value_dropout = 0.4;
@@ -356,7 +358,7 @@ TEST(ModelGradient, OfARuleOfOnesOwn) {
                     [](const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w) {
                       return outer_product(beta * v, at::tanh(k)) - beta.unsqueeze(-1) * at::tanh(w);
                     }};
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   config.rule = own.name;
   const Model model = small_model(config, {own});
   expect_exact_gradients(model, input_of(config, kGentle));

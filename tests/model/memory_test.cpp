@@ -2,6 +2,7 @@
 
 #include "fastweights/model.h"
 #include "fastweights/optimise.h"
+#include "model/programmer_config.h"
 #include "support/counted_heap.h"
 #include "support/support.h"
 
@@ -24,7 +25,10 @@ enum class Kind { Spline, Deep, DeepValueNorm, Windows };
 
 // a few hundred megabytes in one block
 Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
-  ModelConfig config = {.channels = 15, .outputs = 3, .rule = "delta_pre", .drive = Drive::DerivativeKeys};
+  ProgrammerConfig config;
+  config.channels = 15;
+  config.outputs = 3;
+  config.drive = Drive::DerivativeKeys;
   config.control.kind = ControlKind::NaturalCubic;
   config.hidden_size = 64;
   config.heads = 8;

@@ -4,6 +4,7 @@
 
 #include "fastweights/model.h"
 #include "fastweights/safetensors.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 
 namespace fastweights {
@@ -16,8 +17,12 @@ using testing::relative_error;
 using testing::with_missing;
 
 // many parts: two layers, values of their own with a norm, a network of static features
-ModelConfig rich_config() {
-  ModelConfig config = {.channels = 3, .static_features = 2, .outputs = 5, .rule = "oja_softmax"};
+ProgrammerConfig rich_config() {
+  ProgrammerConfig config;
+  config.channels = 3;
+  config.static_features = 2;
+  config.outputs = 5;
+  config.rule = "oja_softmax";
   config.drive = Drive::DerivativeKeys;
   config.control.kind = ControlKind::NaturalCubic;
   config.solver.method = "midpoint";
@@ -106,17 +111,17 @@ TEST_F(ModelFile, WritingAgainReplacesTheFileAndLeavesNothingElse) {
 }
 
 TEST_F(ModelFile, AModelOfAGpuCanBeLoadedWithoutOne) {
-  ModelConfig config = rich_config();
+  ProgrammerConfig config = rich_config();
   config.backend = Backend::Cuda;
   save_model(path("model"), Model(config));
   const Model back = load_model(path("model"));
-  EXPECT_EQ(back.config().backend, Backend::Cuda);
+  EXPECT_EQ(ProgrammerConfig(back.config()).backend, Backend::Cuda);
   EXPECT_EQ(testing::error_message<std::runtime_error>([&] { back.forward(some_input()); }),
             "[model] backend cuda cannot be used: the model is on the CPU");
 }
 
 TEST_F(ModelFile, OwnRulesMustBeGiven) {
-  ModelConfig config = rich_config();
+  ProgrammerConfig config = rich_config();
   config.rule = own_rule().name;
   const Model model(config, {.own_rules = {own_rule()}});
   save_model(path("model"), model);

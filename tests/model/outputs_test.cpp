@@ -2,6 +2,7 @@
 
 #include "fastweights/logsignature.h"
 #include "model/cases.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 
 /// Outputs at several times, solves that go on, causality, dropout, and times at the edge of what is
@@ -19,8 +20,10 @@ using testing::Sample;
 // rounding where two solves do the same steps
 constexpr double kSameSteps = 1e-13;
 
-ModelConfig small_config() {
-  ModelConfig c = {.channels = 2, .outputs = 3};
+ProgrammerConfig small_config() {
+  ProgrammerConfig c;
+  c.channels = 2;
+  c.outputs = 3;
   c.hidden_size = 6;
   c.heads = 2;
   c.value_width = 5;
@@ -30,14 +33,14 @@ ModelConfig small_config() {
 
 struct NamedConfig {
   std::string name;
-  ModelConfig config;
+  ProgrammerConfig config;
 };
 
 // every kind of control with a drive that it can serve; two layers here and there
 std::vector<NamedConfig> all_controls() {
   std::vector<NamedConfig> result;
   const auto add = [&](const char* name, ControlKind kind, Drive drive, int64_t layers) {
-    ModelConfig c = small_config();
+    ProgrammerConfig c = small_config();
     c.control.kind = kind;
     c.drive = drive;
     c.layers = layers;
@@ -154,7 +157,7 @@ TEST(ModelOutputs, StoppingAtTheBorderOfAWindowAndGoingOnIsOneSolve) {
 TEST(ModelOutputs, StoppingAfterWholeFixedStepsAndGoingOnIsOneSolve) {
   std::vector<Sample> samples = two_series();
   for (NamedConfig named : all_controls()) {
-    ModelConfig& c = named.config;
+    ProgrammerConfig& c = named.config;
     // where the clock is not time, steps are not multiples of a time
     const bool counts =
         c.control.kind == ControlKind::Rectilinear ||

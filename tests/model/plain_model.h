@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fastweights/model.h"
+#include "model/programmer_config.h"
 #include "tensor/autograd.h"
 
 /// Fast weight programmers written down once more, from their named parameters and in plain LibTorch
@@ -29,7 +30,7 @@ class PlainModel {
     for (const auto& [name, parameter] : model.parameters()) parameters_[name] = parameter.detach();
   }
 
-  const ModelConfig config;
+  const ProgrammerConfig config;
 
   bool has(const std::string& layer) const { return parameters_.count(layer + ".weight") > 0; }
   const Tensor& weight(const std::string& layer) const { return parameters_.at(layer + ".weight"); }

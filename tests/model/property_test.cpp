@@ -3,6 +3,7 @@
 
 #include "fastweights/environment.h"
 #include "model/cases.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 
@@ -27,21 +28,21 @@ constexpr uint64_t kFirst = 49, kEnd = 83;  // seeds of configurations, chosen t
 constexpr int64_t kSamples = 5;
 
 // what a failure is about
-std::string about(const ModelConfig& config, uint64_t seed) {
+std::string about(const ProgrammerConfig& config, uint64_t seed) {
   std::string text = to_json(config);
   std::erase_if(text, [](char c) { return c == ' ' || c == '\n' || c == '"'; });
   return "seed " + std::to_string(seed) + ": " + text;
 }
 
-Model model_of(const ModelConfig& config, at::ScalarType type = at::kDouble) {
+Model model_of(const ProgrammerConfig& config, at::ScalarType type = at::kDouble) {
   return Model(config, {.seed = 3, .type = type});
 }
 
 // A relu inside the field makes corners and, where a derivative goes through it, jumps. An adaptive solve
 // decides there by the last bits whether a step is taken, and those depend on the batch unless the model is
 // deterministic: results then agree to the solver's tolerance, and nothing controls the error of gradients.
-bool steps_are_chaotic(const ModelConfig& c) {
-  const bool relu = c.layers > 1 || (c.drive == Drive::TensorMap && c.map_layers > 1);
+bool steps_are_chaotic(const ProgrammerConfig& c) {
+  const bool relu = c.layers > 1 || (c.tensor_map && c.map_layers > 1);
   return c.solver.steps == StepRule::Adaptive && relu && !c.deterministic;
 }
 
@@ -51,7 +52,7 @@ struct Tolerances {
 };
 
 // rounding of a few dozen steps, of which gradients see that of larger terms that cancel
-Tolerances tolerances_of(const ModelConfig& c) {
+Tolerances tolerances_of(const ProgrammerConfig& c) {
   return steps_are_chaotic(c) ? Tolerances{20 * c.solver.rtol, INFINITY} : Tolerances{1e-12, 1e-10};
 }
 
@@ -96,13 +97,13 @@ PerSample one_by_one(const Model& model, const std::vector<Sample>& samples) {
 TEST(ModelProperties, RandomConfigurationsMeetEveryChoice) {
   std::set<std::string> met;
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    const ModelConfig c = random_config(seed);
+    const ProgrammerConfig c = random_config(seed);
     met.insert("rule " + c.rule);
     met.insert("drive " + std::to_string(static_cast<int>(c.drive)));
     met.insert("control " + std::to_string(static_cast<int>(c.control.kind)));
     met.insert("initial " + std::to_string(static_cast<int>(c.initial)));
     met.insert("steps " + std::to_string(static_cast<int>(c.solver.steps)));
-    if (c.drive != Drive::TensorMap) met.insert("layers " + std::to_string(c.layers));
+    if (!c.tensor_map) met.insert("layers " + std::to_string(c.layers));
     if (c.layers > 1) met.insert("layer_input " + std::to_string(static_cast<int>(c.layer_input)));
     if (c.residual) met.insert("residual");
     if (c.value_norm) met.insert("value_norm");
@@ -119,7 +120,7 @@ TEST(ModelProperties, RandomConfigurationsMeetEveryChoice) {
 
 TEST(ModelProperties, SampleInABatchIsTheSampleAlone) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    const ModelConfig config = random_config(seed);
+    const ProgrammerConfig config = random_config(seed);
     const Model model = model_of(config);
     const std::vector<Sample> samples = random_samples(config, kSamples, seed);
     const Passes together = run_passes(model, samples);
@@ -149,7 +150,7 @@ PerSample in_order(const Model& model, const std::vector<Sample>& samples,
 TEST(ModelProperties, OrderOfSamplesIsTheOrderOfOutputs) {
   const std::vector<int64_t> order = {3, 0, 4, 2, 1};
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    const ModelConfig config = random_config(seed);
+    const ProgrammerConfig config = random_config(seed);
     const Model model = model_of(config);
     const std::vector<Sample> samples = random_samples(config, kSamples, seed);
     const PerSample plain = run_passes(model, samples).samples;
@@ -158,7 +159,7 @@ TEST(ModelProperties, OrderOfSamplesIsTheOrderOfOutputs) {
 }
 
 struct DeterministicCase {
-  ModelConfig config;
+  ProgrammerConfig config;
   uint64_t seed;
   at::ScalarType type;
   int64_t samples;
@@ -167,11 +168,14 @@ struct DeterministicCase {
 std::vector<DeterministicCase> deterministic_cases() {
   std::vector<DeterministicCase> cases;
   // sizes at which LibTorch shares work between threads, above 32768 elements: in a batch, and alone
-  ModelConfig crowd = {.channels = 2, .outputs = 3, .drive = Drive::DerivativeKeys};
+  ProgrammerConfig crowd;
+  crowd.channels = 2;
+  crowd.outputs = 3;
+  crowd.drive = Drive::DerivativeKeys;
   crowd.hidden_size = 72;
   crowd.heads = 3;
   cases.push_back({crowd, 1, at::kFloat, 20});
-  ModelConfig wide = crowd;
+  ProgrammerConfig wide = crowd;
   wide.solver = {.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-2, .atol = 1e-3};
   wide.hidden_size = 190;
   wide.heads = 1;
@@ -219,7 +223,7 @@ TEST(ModelProperties, DeterministicModeGivesTheSameBitsAloneInAnyBatchAndOnTwoTh
 }
 
 // series that would spoil others if anything of them leaked: huge values, almost nothing observed, far away
-std::vector<Sample> poison(const ModelConfig& config, double huge) {
+std::vector<Sample> poison(const ProgrammerConfig& config, double huge) {
   std::vector<Sample> samples = random_samples(config, 3, 77);
   for (Sample& s : samples) s.outputs = {s.times[-1].item<double>()};
   samples[0].values = samples[0].values * huge;
@@ -233,7 +237,7 @@ std::vector<Sample> poison(const ModelConfig& config, double huge) {
 
 TEST(ModelProperties, NothingOfASampleReachesTheOthers) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    ModelConfig config = random_config(seed);
+    ProgrammerConfig config = random_config(seed);
     std::vector<Sample> samples = random_samples(config, 2, seed);
     // a channel that looks for its first observation and one that looks for its last
     if (config.control.kind != ControlKind::Rectilinear) {
@@ -265,7 +269,7 @@ TEST(ModelProperties, NothingOfASampleReachesTheOthers) {
 
 TEST(ModelProperties, TimesOfSamplesMeanNothingAcrossSamples) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    const ModelConfig config = random_config(seed);
+    const ProgrammerConfig config = random_config(seed);
     const Model model = model_of(config);
     std::vector<Sample> samples = random_samples(config, kSamples, seed);
     for (size_t b = 0; b < samples.size(); ++b) {
@@ -288,7 +292,7 @@ std::vector<Sample> moved(std::vector<Sample> samples, double factor, double off
 
 TEST(ModelProperties, OnlyDifferencesOfTimesMatter) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    const ModelConfig config = random_config(seed);
+    const ProgrammerConfig config = random_config(seed);
     const Model model = model_of(config);
     const std::vector<Sample> samples = random_samples(config, 3, seed);
     const PerSample plain = run_passes(model, samples).samples;
@@ -301,7 +305,7 @@ TEST(ModelProperties, OnlyDifferencesOfTimesMatter) {
 
 TEST(ModelProperties, TheUnitOfTimeDoesNotMatter) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    ModelConfig config = random_config(seed), scaled = config;
+    ProgrammerConfig config = random_config(seed), scaled = config;
     config.deterministic = scaled.deterministic = true;
     scaled.time_unit = 4 * config.time_unit;
     scaled.control.window_duration = 4 * config.control.window_duration;
@@ -337,7 +341,7 @@ void copy_permuted(const Model& from, Model& to, const std::string& name, Blocks
 }
 
 Model with_heads(const Model& model, const Tensor& order) {
-  const ModelConfig& c = model.config();
+  const ProgrammerConfig& c = model.config();
   Model result = model_of(c);
   const auto copy = [&](const std::string& name, Blocks rows, Blocks columns) {
     copy_permuted(model, result, name, rows, columns, order);
@@ -366,8 +370,8 @@ Model with_heads(const Model& model, const Tensor& order) {
 TEST(ModelProperties, OrderOfHeadsDoesNotMatter) {
   int compared = 0;
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
-    const ModelConfig config = random_config(seed);
-    if (config.drive == Drive::TensorMap || config.heads == 1) continue;
+    const ProgrammerConfig config = random_config(seed);
+    if (config.tensor_map || config.heads == 1) continue;
     const Tensor order = (at::arange(config.heads, at::kLong) + 1) % config.heads;
     const Model model = model_of(config), other = with_heads(model, order);
     const ModelInput input = input_of(random_samples(config, 3, seed));

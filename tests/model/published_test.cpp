@@ -1,5 +1,7 @@
 #include "fastweights/published.h"
 
+#include "model/programmer_config.h"
+
 #include "data/data_support.h"
 #include "fastweights/error.h"
 #include "fastweights/run.h"
@@ -13,14 +15,14 @@ using testing::error_message;
 using testing::random;
 
 // numbers of the models of the published code, counted there by building its own modules
-int64_t parameters(ModelConfig config) { return Model(config).parameter_count(); }
+int64_t parameters(ProgrammerConfig config) { return Model(config).parameter_count(); }
 
-int64_t with_value_norm(ModelConfig config) {
+int64_t with_value_norm(ProgrammerConfig config) {
   config.value_norm = true;
   return parameters(config);
 }
 
-int64_t unused_parameters(const ModelConfig& config) {
+int64_t unused_parameters(const ProgrammerConfig& config) {
   const Model model(config);
   int64_t count = 0;
   for (const auto& [name, tensor] : model.parameters()) {
@@ -30,7 +32,7 @@ int64_t unused_parameters(const ModelConfig& config) {
 }
 
 // fast weights of one sample
-int64_t state_size(const ModelConfig& config) {
+int64_t state_size(const ProgrammerConfig& config) {
   const Model model(config);
   const Tensor times = at::arange(5, at::kDouble);
   const RaggedSeries series = shared_times(times, random({5, config.channels}, 1));
@@ -52,7 +54,7 @@ TEST(Published, SpeechModelsHaveAsManyParametersAsPublished) {
       {"delta_ode", 140'746, 0, 3'520, 1'600},   {"hebb_cde", 195'626, 212'394, 2'816, 512},
       {"oja_cde", 195'626, 212'394, 2'816, 512}, {"delta_cde", 77'774, 84'414, 1'760, 1'600}};
   for (const Case& c : cases) {
-    const ModelConfig config = published::speech(c.model);
+    const ProgrammerConfig config = ProgrammerConfig(published::speech(c.model));
     EXPECT_EQ(parameters(config), c.count) << c.model;
     if (c.value_norm > 0) {
       EXPECT_EQ(with_value_norm(config), c.value_norm) << c.model;
@@ -76,7 +78,7 @@ TEST(Published, SepsisModelsHaveAsManyParametersAsPublished) {
       {"delta_ode", Intensity::Off, 90'529, 0},      {"hebb_cde", Intensity::Off, 213'217, 239'297},
       {"oja_cde", Intensity::Off, 213'217, 239'297}, {"delta_cde", Intensity::Off, 213'217, 239'297}};
   for (const Case& c : cases) {
-    const ModelConfig config = published::sepsis(c.model, c.intensity);
+    const ProgrammerConfig config = ProgrammerConfig(published::sepsis(c.model, c.intensity));
     EXPECT_EQ(parameters(config), c.count) << c.model;
     if (c.value_norm > 0) {
       EXPECT_EQ(with_value_norm(config), c.value_norm) << c.model;
@@ -85,7 +87,7 @@ TEST(Published, SepsisModelsHaveAsManyParametersAsPublished) {
     EXPECT_EQ(state_size(config), config.hidden_size * config.hidden_size / config.heads) << c.model;
   }
   // the command in the published README leaves d_ff at 4 d and adds the LayerNorm on values
-  ModelConfig readme = published::sepsis("delta_cde", Intensity::Off);
+  ProgrammerConfig readme = ProgrammerConfig(published::sepsis("delta_cde", Intensity::Off));
   readme.feed_forward_size = 640;
   EXPECT_EQ(with_value_norm(readme), 424'193);
 }
@@ -131,7 +133,7 @@ Tensor parameter_of(const Model& model, const std::string& wanted) {
 }
 
 Loading small_model() {
-  ModelConfig config = published::speech("delta_cde");
+  ProgrammerConfig config = ProgrammerConfig(published::speech("delta_cde"));
   config.channels = 3;
   config.outputs = 2;
   config.hidden_size = 6;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fastweights/model.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
 
 /// A small model to give bad input to, and what it says.
@@ -9,17 +10,19 @@ namespace fastweights::testing {
 
 inline constexpr int64_t kChannels = 3;
 
-inline ModelConfig small_config() {
-  ModelConfig config = {.channels = kChannels, .outputs = 2};
+inline ProgrammerConfig small_config() {
+  ProgrammerConfig config;
+  config.channels = kChannels;
+  config.outputs = 2;
   config.hidden_size = 10;
   config.heads = 2;
   config.feed_forward_size = 7;
   return config;
 }
 
-inline ModelConfig with(const std::vector<std::pair<std::string, std::string>>& settings) {
-  ModelConfig config = small_config();
-  for (const auto& [key, value] : settings) config = with_setting(config, key, value);
+inline ProgrammerConfig with(const std::vector<std::pair<std::string, std::string>>& settings) {
+  ProgrammerConfig config = small_config();
+  for (const auto& [key, value] : settings) config = ProgrammerConfig(with_setting(config, key, value));
   return config;
 }
 
@@ -29,11 +32,11 @@ inline RaggedSeries some_series() {
                 {random({6, kChannels}, 3), random({4, kChannels}, 4)});
 }
 
-inline Model small_model(const ModelConfig& config = small_config()) {
+inline Model small_model(const ProgrammerConfig& config = small_config()) {
   return Model(config, {.type = at::kDouble});
 }
 
-inline std::string refusal(const ModelInput& input, const ModelConfig& config = small_config()) {
+inline std::string refusal(const ModelInput& input, const ProgrammerConfig& config = small_config()) {
   return error_message([&] { small_model(config).forward(input); });
 }
 

@@ -1,5 +1,7 @@
 #include "selftest/engine_cases.h"
 
+#include "model/programmer_config.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,8 +16,8 @@
 namespace fastweights {
 namespace {
 
-ModelConfig small_config() {
-  ModelConfig config;
+ProgrammerConfig small_config() {
+  ProgrammerConfig config;
   config.channels = 2;
   config.hidden_size = 6;
   config.heads = 2;
@@ -35,7 +37,7 @@ TEST(EngineCases, TheForcedBackendIsTheOneThatRan) {
     EXPECT_TRUE(result.passed()) << result.name << ": " << result.error;
     EXPECT_EQ(result.name.rfind(forced + ": a case, float", 0), 0u) << result.name;
   }
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   config.backend = Backend::Reference;
   const RaggedSeries series =
       shared_times(at::arange(4, at::kDouble), at::linspace(-1, 1, 8, at::kFloat).view({4, 2}));
@@ -52,7 +54,7 @@ TEST(EngineCases, SeeTheRoundingOfFloat32) {
 }
 
 TEST(EngineCases, AnEngineThatCannotIsAnErrorAndNoPass) {
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   config.key_width = 2;
   config.value_width = 3;
   EXPECT_THROW(engine_errors(config, kBatch, {at::kDouble}), std::invalid_argument);
@@ -96,7 +98,6 @@ TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
   }
   for (const Rule& rule : all_rules()) {
     for (const auto& [drive, name] : names_of(Drive::X)) {
-      if (drive == Drive::TensorMap) continue;
       EXPECT_TRUE(rules.contains({rule.name, drive})) << rule.name << ", " << name;
     }
   }

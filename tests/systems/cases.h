@@ -1,6 +1,8 @@
 #pragma once
 
-#include "fastweights/run.h"
+#include <nlohmann/json.hpp>
+
+#include "fastweights/model.h"
 #include "support/support.h"
 
 /// Small models of every name, and series to give to them.
@@ -11,27 +13,32 @@ inline constexpr int64_t kSystemChannels = 3, kSystemOutputs = 2, kSystemStatics
 
 /// Sizes that differ from each other, in float64, without dropout.
 inline ModelConfig small_system(const std::string& name, int64_t static_features = 0) {
-  ModelConfig config = named_model(name, kSystemChannels, static_features, kSystemOutputs);
-  config.hidden_size = 6;
-  config.dropout = config.value_dropout = 0;
-  if (static_features > 0) config.static_hidden_size = 5;
-  const ModelConfig plain;
-  if (config.heads != plain.heads) config.heads = 2;
-  if (config.feed_forward_size != plain.feed_forward_size) config.feed_forward_size = 7;
+  ModelConfig config = named_model(
+      name, {.channels = kSystemChannels, .static_features = static_features, .outputs = kSystemOutputs});
   const auto set = [&](const char* key, const char* value) {
     try {
       const ModelConfig changed = with_setting(config, key, value);
       check_config(changed);
       config = changed;
     } catch (const std::invalid_argument&) {
-      // nothing of the kind in this system
+      // nothing of the kind in this architecture
     }
   };
+  // heads first: the hidden size must be a multiple of them
+  set("heads", "2");
+  set("hidden_size", "6");
+  set("feed_forward_size", "7");
+  if (static_features > 0) set("static_hidden_size", "5");
   set("field.hidden_size", "8");
   set("latent.size", "4");
   set("rows.known_channels", "1");
-  if (config.control.kind == ControlKind::LogSignature) config.control.window_increments = 2;
+  set("control.window_increments", "2");
   return config;
+}
+
+/// The text at a key of the configuration, for example "/control/kind".
+inline std::string text_at(const ModelConfig& config, const std::string& key) {
+  return nlohmann::json::parse(to_json(config)).at(nlohmann::json::json_pointer(key)).get<std::string>();
 }
 
 inline Model small_model_of(const ModelConfig& config) {

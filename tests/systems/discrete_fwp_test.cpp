@@ -111,7 +111,7 @@ Fast recurrent(Weights& weights, const std::string& name, const std::vector<Tens
 }
 
 // pre-norm blocks, as in a transformer
-Equations blocks(const ModelConfig& config, const FastNet& fast_net) {
+Equations blocks(const DiscreteFwp& config, const FastNet& fast_net) {
   return [=](Weights& weights, const std::vector<Tensor>& rows, const Tensor& features) {
     PlainStates result;
     std::vector<Tensor>& x = result.states;
@@ -136,50 +136,53 @@ Equations blocks(const ModelConfig& config, const FastNet& fast_net) {
   };
 }
 
-ModelConfig config_of(System system, int64_t layers, int64_t static_features) {
-  ModelConfig config = row_config(system, layers, static_features);
-  config.heads = 2;
-  config.feed_forward_size = 7;
-  return config;
+ModelConfig config_of(RowMemory memory, int64_t layers, int64_t static_features) {
+  return row_config(DiscreteFwp{.memory = memory, .heads = 2, .feed_forward_size = 7}, layers,
+                    static_features);
 }
 
 std::string expect_equations(const ModelConfig& config) {
   const FastNet recurrent_net = recurrent;
-  const FastNet net = config.system == System::LinearTransformer ? each_head(linear_attention)
-                      : config.system == System::DeltaNet        ? each_head(delta_net)
-                                                                 : recurrent_net;
-  return expect_equations(config, blocks(config, net));
+  const auto& options = config.architecture.get<DiscreteFwp>();
+  const FastNet net = options.memory == RowMemory::Sum     ? each_head(linear_attention)
+                      : options.memory == RowMemory::Delta ? each_head(delta_net)
+                                                           : recurrent_net;
+  return expect_equations(config, blocks(options, net));
 }
 
-class DiscreteFwp : public ::testing::TestWithParam<System> {};
+class DiscreteFwps : public ::testing::TestWithParam<RowMemory> {};
 
-TEST_P(DiscreteFwp, IsItsEquations) { expect_equations(config_of(GetParam(), 1, 0)); }
+TEST_P(DiscreteFwps, IsItsEquations) { expect_equations(config_of(GetParam(), 1, 0)); }
 
-TEST_P(DiscreteFwp, BlocksStackAndStaticFeaturesAreAdded) { expect_equations(config_of(GetParam(), 2, 4)); }
+TEST_P(DiscreteFwps, BlocksStackAndStaticFeaturesAreAdded) { expect_equations(config_of(GetParam(), 2, 4)); }
 
 // products in chunks or kernels, whatever is faster
-TEST_P(DiscreteFwp, FewWideHeadsHaveTheSameEquations) {
+TEST_P(DiscreteFwps, FewWideHeadsHaveTheSameEquations) {
   ModelConfig config = config_of(GetParam(), 1, 0);
-  EXPECT_EQ(expect_equations(config) == "reference", GetParam() == System::RecurrentFwp);
-  config.hidden_size = 41;
-  config.heads = 1;
+  EXPECT_EQ(expect_equations(config) == "reference", GetParam() == RowMemory::Recurrent);
+  config.architecture.get<DiscreteFwp>().hidden_size = 41;
+  config.architecture.get<DiscreteFwp>().heads = 1;
   EXPECT_EQ(expect_equations(config), "reference");
 }
 
-TEST_P(DiscreteFwp, SamplesDoNotKnowEachOther) { expect_samples_alone(config_of(GetParam(), 2, 4)); }
+TEST_P(DiscreteFwps, SamplesDoNotKnowEachOther) { expect_samples_alone(config_of(GetParam(), 2, 4)); }
 
-TEST_P(DiscreteFwp, WorksInSinglePrecision) { expect_single_precision(config_of(GetParam(), 2, 4)); }
+TEST_P(DiscreteFwps, WorksInSinglePrecision) { expect_single_precision(config_of(GetParam(), 2, 4)); }
 
-INSTANTIATE_TEST_SUITE_P(Systems, DiscreteFwp,
-                         ::testing::Values(System::LinearTransformer, System::DeltaNet, System::RecurrentFwp),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+INSTANTIATE_TEST_SUITE_P(Systems, DiscreteFwps,
+                         ::testing::Values(RowMemory::Sum, RowMemory::Delta, RowMemory::Recurrent),
+                         [](const auto& info) {
+                           return info.param == RowMemory::Sum     ? "linear_transformer"
+                                  : info.param == RowMemory::Delta ? "delta_net"
+                                                                   : "recurrent_fwp";
+                         });
 
 TEST(DeltaNet, KernelsAndTheDefinitionAgree) {
-  ModelConfig config = config_of(System::DeltaNet, 2, 0);
+  ModelConfig config = config_of(RowMemory::Delta, 2, 0);
   const ModelInput input = some_input(config);
   std::vector<Tensor> outputs, weights;
   for (const Backend backend : {Backend::Reference, Backend::Cpu}) {
-    config.backend = backend;
+    config.architecture.get<DiscreteFwp>().backend = backend;
     const ModelOutput out = Model(config, {.type = at::kDouble}).forward(input);
     EXPECT_EQ(out.backend == "reference", backend == Backend::Reference) << out.backend;
     outputs.push_back(out.outputs.detach());

@@ -15,14 +15,15 @@ using namespace testing;
 constexpr int64_t kChannels = 2, kStatic = 3;
 
 ModelConfig some_config() {
-  ModelConfig config = {
-      .channels = kChannels, .static_features = kStatic, .outputs = 3, .system = System::LatentOde};
-  config.control.kind = ControlKind::Hold;
-  config.hidden_size = 5;
-  config.static_hidden_size = 4;
-  config.field = {.hidden_size = 6, .layers = 1};
-  config.latent = {.size = 4, .divergence = 0.2, .reconstruction = 0.7};
-  return config;
+  return {
+      .channels = kChannels,
+      .static_features = kStatic,
+      .outputs = 3,
+      .architecture = fastweights::LatentOde{.control = {.kind = ControlKind::Hold},
+                                             .field = {.hidden_size = 6, .layers = 1},
+                                             .latent = {.size = 4, .divergence = 0.2, .reconstruction = 0.7},
+                                             .hidden_size = 5,
+                                             .static_hidden_size = 4}};
 }
 
 ModelInput some_input() {
@@ -60,7 +61,7 @@ std::map<double, Tensor> plain_solution(const PlainSystem& net, const PlainRows&
 
 Compared plain_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const PlainSystem net(model);
-  const LatentConfig& latent = model.config().latent;
+  const LatentConfig& latent = model.config().architecture.get<fastweights::LatentOde>().latent;
   std::vector<Tensor> mean, variance, outputs;
   for (int64_t b = 0; b < input.series.samples(); ++b) {
     const std::vector<Tensor> said =

@@ -20,23 +20,27 @@ std::vector<Tensor> lem(Weights& weights, const std::string& name, const std::ve
 }
 
 TEST(LongExpressiveMemory, IsItsEquations) {
-  expect_equations(row_config(System::Lem, 1, 0),
+  expect_equations(row_config(Recurrent{.cell = RecurrentCell::Lem}, 1, 0),
                    [](Weights& weights, const std::vector<Tensor>& rows, const Tensor&) {
                      return PlainStates{lem(weights, "layers.0", rows, at::zeros({6}, at::kDouble)), {}};
                    });
 }
 
 TEST(LongExpressiveMemory, LayersStackAndTheFirstKnowsStaticFeatures) {
-  expect_equations(row_config(System::Lem, 2, 4),
+  expect_equations(row_config(Recurrent{.cell = RecurrentCell::Lem}, 2, 4),
                    [](Weights& weights, const std::vector<Tensor>& rows, const Tensor& features) {
                      const auto first = lem(weights, "layers.0", rows, static_net(weights, features));
                      return PlainStates{lem(weights, "layers.1", first, at::zeros({6}, at::kDouble)), {}};
                    });
 }
 
-TEST(LongExpressiveMemory, SamplesDoNotKnowEachOther) { expect_samples_alone(row_config(System::Lem, 2, 4)); }
+TEST(LongExpressiveMemory, SamplesDoNotKnowEachOther) {
+  expect_samples_alone(row_config(Recurrent{.cell = RecurrentCell::Lem}, 2, 4));
+}
 
-TEST(LongExpressiveMemory, WorksInSinglePrecision) { expect_single_precision(row_config(System::Lem, 2, 4)); }
+TEST(LongExpressiveMemory, WorksInSinglePrecision) {
+  expect_single_precision(row_config(Recurrent{.cell = RecurrentCell::Lem}, 2, 4));
+}
 
 }  // namespace
 }  // namespace fastweights::testing

@@ -11,18 +11,20 @@ using namespace testing;
 
 constexpr int64_t kChannels = 3, kStatic = 2;
 
-ModelConfig config_of(System system, const std::string& rule, UpdateOrder order) {
-  ModelConfig config = {.channels = kChannels, .static_features = kStatic, .outputs = 2, .system = system};
-  config.rule = rule;
-  config.control.kind = ControlKind::Hold;
-  config.hidden_size = 6;
-  config.heads = 2;
-  config.feed_forward_size = 5;
-  config.static_hidden_size = 4;
-  config.field = {.hidden_size = 7, .layers = 2};
-  config.rows.order = order;
-  if (system == System::LatentOdeRfwp) config.latent.divergence = 0.3;
-  return config;
+ModelConfig config_of(RfwpForm form, const std::string& rule, UpdateOrder order) {
+  return {.channels = kChannels,
+          .static_features = kStatic,
+          .outputs = 2,
+          .architecture = fastweights::OdeRfwp{.form = form,
+                                               .rule = rule,
+                                               .control = {.kind = ControlKind::Hold},
+                                               .field = {.hidden_size = 7, .layers = 2},
+                                               .rows = {.order = order},
+                                               .latent = {.divergence = 0.3},
+                                               .hidden_size = 6,
+                                               .heads = 2,
+                                               .feed_forward_size = 5,
+                                               .static_hidden_size = 4}};
 }
 
 ModelInput some_input() {
@@ -42,7 +44,7 @@ Tensor weight_update(const std::string& rule, const Tensor& k, const Tensor& v, 
 }
 
 // states [outputs, d] of one series at the given times, from h
-std::vector<Tensor> plain_states(const PlainSystem& net, const ModelConfig& c, const PlainRows& rows,
+std::vector<Tensor> plain_states(const PlainSystem& net, const fastweights::OdeRfwp& c, const PlainRows& rows,
                                  Tensor h, const Tensor& wanted) {
   const int64_t width = c.hidden_size / c.heads;
   std::vector<Tensor> w(c.heads, at::zeros({width, width}, at::kDouble)), behind, result;
@@ -78,11 +80,11 @@ std::vector<Tensor> plain_states(const PlainSystem& net, const ModelConfig& c, c
 // all outputs, and a number of them with what a training pass adds to the loss
 Compared plain_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const PlainSystem net(model);
-  const ModelConfig& c = model.config();
+  const auto& c = model.config().architecture.get<fastweights::OdeRfwp>();
   std::vector<Tensor> first, mean, variance, outputs;
   for (int64_t b = 0; b < input.series.samples(); ++b) {
     first.push_back(net.linear("static.out", net.linear("static.hidden", input.static_features[b]).relu()));
-    if (c.system != System::LatentOdeRfwp) continue;
+    if (c.form != RfwpForm::Latent) continue;
     const PlainRows rows = plain_rows(input.series, b);
     Tensor h = at::zeros({c.hidden_size}, at::kDouble);
     for (size_t n = 0; n < rows.count(); ++n) {
@@ -120,7 +122,7 @@ TEST(OdeRfwp, EqualsItsEquationsWithEveryRuleInBothOrders) {
   for (const Rule& rule : all_rules()) {
     for (UpdateOrder order : {UpdateOrder::OdeFirst, UpdateOrder::DataFirst}) {
       SCOPED_TRACE(rule.name + (order == UpdateOrder::OdeFirst ? ", ODE first" : ", data first"));
-      const Model model(config_of(System::OdeRfwp, rule.name, order), {.type = at::kDouble});
+      const Model model(config_of(RfwpForm::Plain, rule.name, order), {.type = at::kDouble});
       expect_same(model, model_forward(model, input, {}), plain_forward(model, input, {}));
     }
   }
@@ -129,8 +131,7 @@ TEST(OdeRfwp, EqualsItsEquationsWithEveryRuleInBothOrders) {
 TEST(OdeRfwp, LatentVariantEqualsItsEquationsInTraining) {
   const ModelInput input = some_input();
   const ForwardOptions options = {.mode = Mode::Train, .seed = 11};
-  const Model model(config_of(System::LatentOdeRfwp, "delta_post", UpdateOrder::OdeFirst),
-                    {.type = at::kDouble});
+  const Model model(config_of(RfwpForm::Latent, "delta_post", UpdateOrder::OdeFirst), {.type = at::kDouble});
   expect_same(model, model_forward(model, input, options), plain_forward(model, input, options));
   const Tensor mean = plain_forward(model, input, {}).outputs;
   EXPECT_LT(relative_error(model.forward(input).outputs.detach(), mean.detach()), kSame);
@@ -138,15 +139,15 @@ TEST(OdeRfwp, LatentVariantEqualsItsEquationsInTraining) {
 }
 
 TEST(OdeRfwp, SamplesDoNotDependOnTheirBatch) {
-  for (System system : {System::OdeRfwp, System::LatentOdeRfwp}) {
-    const Model model(config_of(system, "delta_pre", UpdateOrder::OdeFirst), {.type = at::kDouble});
+  for (RfwpForm form : {RfwpForm::Plain, RfwpForm::Latent}) {
+    const Model model(config_of(form, "delta_pre", UpdateOrder::OdeFirst), {.type = at::kDouble});
     expect_independent(model, some_input());
   }
 }
 
 TEST(OdeRfwp, GradientsEqualCentralDifferences) {
-  for (System system : {System::OdeRfwp, System::LatentOdeRfwp}) {
-    const Model model(config_of(system, "oja_softmax", UpdateOrder::OdeFirst), {.type = at::kDouble});
+  for (RfwpForm form : {RfwpForm::Plain, RfwpForm::Latent}) {
+    const Model model(config_of(form, "oja_softmax", UpdateOrder::OdeFirst), {.type = at::kDouble});
     const GradcheckOptions options = {
         .modes = {Gradient::Exact, Gradient::Checkpointed}, .directions = 1, .step = 1e-5};
     // differences of that step leave about 1e-10 of a third derivative, which may be large
@@ -160,7 +161,7 @@ TEST(OdeRfwp, GradientsEqualCentralDifferences) {
 
 TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
   const ModelInput input = some_input();
-  Model model(config_of(System::OdeRfwp, "hebb", UpdateOrder::OdeFirst), {.type = at::kDouble});
+  Model model(config_of(RfwpForm::Plain, "hebb", UpdateOrder::OdeFirst), {.type = at::kDouble});
   const auto outputs = [&](const SolverConfig& solver) {
     model.set_solver(solver);
     return model.forward(input).outputs.detach();
@@ -181,7 +182,7 @@ TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
 
 TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
   const ModelInput input = some_input();
-  Model model(config_of(System::OdeRfwp, "hebb", UpdateOrder::DataFirst), {.type = at::kDouble});
+  Model model(config_of(RfwpForm::Plain, "hebb", UpdateOrder::DataFirst), {.type = at::kDouble});
   SolverConfig solver = {.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-10, .atol = 1e-12};
   model.set_solver(solver);
   const Tensor alone = model.forward(input).outputs.detach();
@@ -191,7 +192,7 @@ TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
 }
 
 TEST(OdeRfwp, FastWeightsAtTheOutputsAreToldBySample) {
-  const ModelConfig config = config_of(System::OdeRfwp, "hebb", UpdateOrder::OdeFirst);
+  const ModelConfig config = config_of(RfwpForm::Plain, "hebb", UpdateOrder::OdeFirst);
   const Model model(config, {.type = at::kDouble});
   ModelInput input = some_input();
   const ModelOutput output = model.forward(input);
@@ -204,7 +205,7 @@ TEST(OdeRfwp, FastWeightsAtTheOutputsAreToldBySample) {
 }
 
 TEST(OdeRfwp, SinglePrecisionIsTheSameModel) {
-  const ModelConfig config = config_of(System::LatentOdeRfwp, "delta_pre", UpdateOrder::DataFirst);
+  const ModelConfig config = config_of(RfwpForm::Latent, "delta_pre", UpdateOrder::DataFirst);
   const Model exact(config, {.type = at::kDouble}), rounded(config, {.type = at::kFloat});
   ModelInput input = some_input();
   const Tensor expected = exact.forward(input).outputs.detach();
@@ -217,11 +218,11 @@ TEST(OdeRfwp, SinglePrecisionIsTheSameModel) {
 }
 
 TEST(OdeRfwp, RefusesWhatItDoesNotHave) {
-  ModelConfig config = config_of(System::OdeRfwp, "own", UpdateOrder::OdeFirst);
+  ModelConfig config = config_of(RfwpForm::Plain, "own", UpdateOrder::OdeFirst);
   EXPECT_NE(error_message([&] { Model{config}; }).find("built-in rules only, got 'own'"), std::string::npos);
-  config = config_of(System::LatentOdeRfwp, "hebb", UpdateOrder::OdeFirst);
-  config.latent.size = 3;
-  EXPECT_NE(error_message([&] { Model{config}; }).find("latent.size would not be used"), std::string::npos);
+  config = config_of(RfwpForm::Latent, "hebb", UpdateOrder::OdeFirst);
+  EXPECT_NE(error_message([&] { with_setting(config, "latent.size", "3"); }).find("no key 'latent.size'"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -74,14 +74,17 @@ inline ModelInput some_input(const ModelConfig& config) {
   return input;
 }
 
-inline ModelConfig row_config(System system, int64_t layers, int64_t static_features) {
-  ModelConfig config = {.channels = 2, .static_features = static_features, .outputs = 3, .system = system};
-  config.control.kind = ControlKind::Hold;
-  config.hidden_size = 6;
-  config.static_hidden_size = 5;
-  config.layers = layers;
-  config.time_unit = 0.7;
-  return config;
+inline constexpr double kTimeUnit = 0.7;
+
+/// Options is Recurrent or DiscreteFwp.
+template <typename Options>
+ModelConfig row_config(Options options, int64_t layers, int64_t static_features) {
+  options.control.kind = ControlKind::Hold;
+  options.hidden_size = 6;
+  options.static_hidden_size = 5;
+  options.layers = layers;
+  options.time_unit = kTimeUnit;
+  return {.channels = 2, .static_features = static_features, .outputs = 3, .architecture = options};
 }
 
 struct PlainOutputs {
@@ -89,13 +92,12 @@ struct PlainOutputs {
   std::vector<Tensor> w;  // [H, V, K] each, if there are any
 };
 
-inline PlainOutputs plain_outputs(const ModelConfig& config, Weights& weights, const ModelInput& input,
-                                  const Equations& equations) {
+inline PlainOutputs plain_outputs(Weights& weights, const ModelInput& input, const Equations& equations) {
   std::vector<Tensor> outputs, w;
   const RaggedSeries& series = input.series;
   for (int64_t b = 0; b < series.samples(); ++b) {
     const Tensor features = input.static_features.defined() ? input.static_features[b] : Tensor();
-    const PlainStates found = equations(weights, plain_rows(series, b, config.time_unit), features);
+    const PlainStates found = equations(weights, plain_rows(series, b, kTimeUnit), features);
     const int64_t begin = series.offsets[b].item<int64_t>();
     for (int64_t i = 4 * b; i < 4 * b + 4; ++i) {
       size_t row = 0;
@@ -130,7 +132,7 @@ inline std::string expect_equations(const ModelConfig& config, const Equations& 
     inputs.push_back(input.static_features.set_requires_grad(true));
   }
   const ModelOutput output = model.forward(input);
-  const PlainOutputs plain = plain_outputs(config, weights, input, equations);
+  const PlainOutputs plain = plain_outputs(weights, input, equations);
   const Tensor &got = output.outputs, &expected = plain.outputs;
   EXPECT_LT(relative_error(got.detach(), expected.detach()), 1e-10);
   if (!plain.w.empty()) {

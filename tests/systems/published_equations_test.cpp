@@ -116,8 +116,7 @@ TEST(PublishedEquations, Gru) {
 }
 
 TEST(PublishedEquations, LstmOfTwoLayers) {
-  ModelConfig config = small_system("lstm");
-  config.layers = 2;
+  const ModelConfig config = with_setting(small_system("lstm"), "layers", "2");
   expect_equal(config, [](const Parameters& p, const Tensor& times, const Tensor& values) {
     const Rows rows = rows_of(times, values);
     const int64_t d = 6;
@@ -207,8 +206,7 @@ TEST(PublishedEquations, GruDBetweenRows) {
 // F(z) = a(z) b(z)^T with straight lines between observations and Euler's steps, which are easy to write down
 TEST(PublishedEquations, NeuralCdeOfRankOne) {
   ModelConfig config = small_system("ncde-rank-one");
-  config.control.kind = ControlKind::Linear;
-  config.solver.method = "euler";
+  config = with_setting(with_setting(config, "control.kind", "linear"), "solver.method", "euler");
   expect_equal(config, [](const Parameters& p, const Tensor& times, const Tensor& values) {
     const RaggedSeries filled =
         fill_missing({values, times, at::tensor({int64_t{0}, values.size(0)}, at::kLong)});

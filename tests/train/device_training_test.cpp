@@ -1,5 +1,7 @@
 #include "train/device_training.h"
 
+#include "model/programmer_config.h"
+
 #include "base/random.h"
 #include "fastweights/device.h"
 #include "support/support.h"
@@ -35,7 +37,7 @@ class DeviceShortage : public ::testing::Test {
 
 TEST_F(DeviceShortage, StepsAreCutIntoBlocksAndGiveTheSame) {
   const TrainData data = train_data(long_series(80, 4000));
-  ModelConfig config = small_model(data);
+  ProgrammerConfig config = small_model(data);
   config.hidden_size = 64;
   config.heads = 8;
   config.dropout = 0;

@@ -1,5 +1,7 @@
 #include "train/recorded_step.h"
 
+#include "model/programmer_config.h"
+
 #include "base/random.h"
 #include "fastweights/device.h"
 #include "support/support.h"
@@ -24,8 +26,8 @@ class RecordedSteps : public ::testing::Test {
   }
 
   // a slow net of 3 channels has a kernel of its own, one of 20 does not
-  static ModelConfig config(int64_t channels) {
-    ModelConfig c;
+  static ProgrammerConfig config(int64_t channels) {
+    ProgrammerConfig c;
     c.channels = channels;
     c.outputs = 3;
     c.hidden_size = 24;
@@ -58,7 +60,7 @@ struct Step {
 
 // a graph is recorded with the first step and does all of them, and so does another model one piece after
 // another
-void expect_same_steps(const ModelConfig& config, const at::Device& device, const RaggedSeries& series,
+void expect_same_steps(const ProgrammerConfig& config, const at::Device& device, const RaggedSeries& series,
                        const StepWork& settings, const std::vector<Step>& steps) {
   const FastWeightProgrammer model(config, {.device = device}), other(config, {.device = device});
   DeviceAdam adam(model, {}), other_adam(other, {});
@@ -102,24 +104,24 @@ const std::vector<Step> kRagged = {
     {{0, 1, 2}, {0, 1, 1}, 7}, {{3, 4, 7}, {1, 0, 1}, 8}, {{2, 6, 0}, {1, 0, 0}, 9}};
 
 TEST_F(RecordedSteps, WithAKernelForTheSlowNet) {
-  const ModelConfig c = config(3);
+  const ProgrammerConfig c = config(3);
   expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 1.0, 0.0, {}}, kRagged);
 }
 
 TEST_F(RecordedSteps, WithProductsForTheSlowNet) {
-  const ModelConfig c = config(20);
+  const ProgrammerConfig c = config(20);
   expect_same_steps(c, device_, series(20), {FastWeightProgrammer(c), 1.0, 0.0, {}}, kRagged);
 }
 
 TEST_F(RecordedSteps, OfTwoClassesWithWeightsAndAPenalty) {
-  ModelConfig c = config(3);
+  ProgrammerConfig c = config(3);
   c.outputs = 1;
   const Tensor weights = at::tensor({0.5, 2.0}, at::kFloat).to(device_);
   expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 0.0, 1e-3, weights}, kRagged);
 }
 
 TEST_F(RecordedSteps, OfTwoLayersOnAsManyRows) {
-  ModelConfig c = config(3);
+  ProgrammerConfig c = config(3);
   c.layers = 2;
   const std::vector<Step> steps = {
       {{0, 1, 2}, {0, 1, 2}, 7}, {{2, 0, 1}, {2, 2, 1}, 8}, {{1, 2, 0}, {1, 0, 0}, 9}};

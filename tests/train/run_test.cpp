@@ -302,17 +302,17 @@ TEST_F(Run, ConfigurationsFitTheDataAndGoThroughJson) {
   EXPECT_EQ(config_.task.kind, TaskKind::Classification);
   EXPECT_EQ(config_.model.channels, 3);
   EXPECT_EQ(config_.model.outputs, 1);
-  EXPECT_EQ(config_.model.hidden_size, 8);
+  EXPECT_EQ(fast_weights(config_.model).hidden_size, 8);
   EXPECT_EQ(config_.training.epochs, 4);
   EXPECT_EQ(to_json(run_config_from_json(to_json(config_))), to_json(config_));
   const RunConfig rde = make_run_config("oja-rde", R"({"task": {"kind": "regression"}})", data_);
-  EXPECT_EQ(rde.model.control.kind, ControlKind::LogSignature);
-  EXPECT_EQ(rde.model.rule, "oja");
+  EXPECT_EQ(fast_weights(rde.model).control.kind, ControlKind::LogSignature);
+  EXPECT_EQ(fast_weights(rde.model).rule, "oja");
   EXPECT_EQ(rde.task.kind, TaskKind::Regression);
   for (const std::string& name : model_names()) EXPECT_NO_THROW(make_run_config(name, "{}", data_)) << name;
-  // values with a projection of their own are normalised, unless somebody says otherwise
+  // values with a projection of their own are normalised, unless the settings say otherwise
   const auto value_norm = [&](const char* model, const char* settings) {
-    return make_run_config(model, settings, data_).model.value_norm;
+    return fast_weights(make_run_config(model, settings, data_).model).value_norm;
   };
   EXPECT_TRUE(value_norm("delta-cde", "{}"));
   EXPECT_FALSE(value_norm("delta-ode", "{}"));

@@ -1,5 +1,7 @@
 #include "train/train_cases.h"
 
+#include "model/programmer_config.h"
+
 #include <cmath>
 
 #include "base/random.h"
@@ -38,9 +40,10 @@ TrainData train_data(const DataSet& data, const TaskConfig& task, const PrepareC
   return out;
 }
 
-ModelConfig small_model(const TrainData& data) {
-  ModelConfig config = {.channels = data.preparation.model_channels(),
-                        .outputs = output_count(data.task.kind, data.preparation)};
+ProgrammerConfig small_model(const TrainData& data) {
+  ProgrammerConfig config;
+  config.channels = data.preparation.model_channels();
+  config.outputs = output_count(data.task.kind, data.preparation);
   config.hidden_size = 8;
   config.heads = 2;
   config.feed_forward_size = 8;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "fastweights/train.h"
+#include "model/programmer_config.h"
 
 /// Small sets and models that tests of training share.
 
@@ -15,7 +16,7 @@ DataSet two_classes(int64_t samples, uint64_t seed = 1);
 TrainData train_data(const DataSet& data, const TaskConfig& task = {}, const PrepareConfig& prepare = {});
 
 /// A model for them, of a few hundred parameters.
-ModelConfig small_model(const TrainData& data);
+ProgrammerConfig small_model(const TrainData& data);
 
 /// Equal bit by bit, names included.
 bool same_bits(const NamedTensors& a, const NamedTensors& b);

@@ -5,6 +5,7 @@
 #include "data/data_support.h"
 #include "fastweights/train.h"
 #include "support/support.h"
+#include "train/prepared_set.h"
 #include "train/train_cases.h"
 
 namespace fastweights {
@@ -354,7 +355,7 @@ TEST(Trainer, BalancedWeightsMakeClassesWeighTheSame) {
 
 TEST(Trainer, ASetThatIsPreparedOnceGivesTheSamePredictions) {
   const TrainData data = train_data(two_classes(40));
-  const Model model(small_model(data));
+  const FastWeightProgrammer model(small_model(data));
   const PredictOptions options = {.batch_size = 7};
   const Predictions expected = predict(model, data.train, data.preparation, data.task, options);
   const PreparedSet set = prepare_set(model, data.train, data.preparation, data.task, options);

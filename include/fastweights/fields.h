@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+/// Structures as lists of named fields: configurations are written, read, compared and listed through one
+/// function each.
+///
+///     struct Options { int64_t width = 16; Kind kind = Kind::Plain; };
+///     inline void visit_fields(Options& o, Fields& field) { field("width", o.width); field("kind", o.kind);
+///     }
+
+namespace fastweights {
+
+/// Enumerators by their names. An enumeration E provides `const Names<E>& names_of(E)`.
+template <typename E>
+using Names = std::vector<std::pair<E, std::string>>;
+
+class Fields {
+ public:
+  using Value = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*>;
+
+  virtual ~Fields() = default;
+
+  template <typename T>
+  void operator()(const char* key, T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      std::vector<std::string> names;
+      size_t index = 0;
+      for (const auto& [known, name] : names_of(value)) {
+        if (known == value) index = names.size();
+        names.push_back(name);
+      }
+      choice(key, names, index);
+      value = names_of(value)[index].first;
+    } else if constexpr (std::is_constructible_v<Value, T*>) {
+      scalar(key, &value);
+    } else {
+      group(key, [&](Fields& inner) { visit_fields(value, inner); });
+    }
+  }
+
+  virtual void scalar(const char* key, Value value) = 0;
+  /// One of some names; a reader may change the index.
+  virtual void choice(const char* key, const std::vector<std::string>& names, size_t& index) = 0;
+  virtual void group(const char* key, const std::function<void(Fields&)>& visit) = 0;
+};
+
+}  // namespace fastweights

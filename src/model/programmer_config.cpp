@@ -1,0 +1,243 @@
+#include "model/programmer_config.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fastweights/error.h"
+#include "fastweights/nearest.h"
+#include "model/config_checks.h"
+#include "model/config_names.h"
+
+namespace fastweights {
+namespace {
+
+void check_sizes(const ProgrammerConfig& c) {
+  check_at_least("heads", c.heads, 1);
+  check_at_least("key_width", c.key_width, 0);
+  check_at_least("value_width", c.value_width, 0);
+  check_at_least("feed_forward_size", c.feed_forward_size, 0);
+  check_at_least("layers", c.layers, 1);
+  check_at_least("map_hidden_size", c.map_hidden_size, 1);
+  check_at_least("map_layers", c.map_layers, 1);
+  check_rate("value_dropout", c.value_dropout);
+  const bool divided = (c.key_width == 0 || c.value_width == 0) && !c.tensor_map;
+  FW_CHECK(!divided || c.hidden_size % c.heads == 0, "[config] hidden_size ", c.hidden_size,
+           " is not divisible by heads ", c.heads,
+           "; choose other numbers, or set key_width and value_width");
+}
+
+// sizes as floating-point values, which cannot overflow
+struct Widths {
+  double hidden, signal, keys, values, read, feed_forward;  // keys, values, read: of all heads
+};
+
+Widths widths_of(const ProgrammerConfig& c) {
+  const auto width = [&](int64_t given) {
+    return static_cast<double>(c.heads) * static_cast<double>(given > 0 ? given : c.hidden_size / c.heads);
+  };
+  const auto hidden = static_cast<double>(c.hidden_size);
+  const double keys = width(c.key_width), values = width(c.value_width);
+  return {.hidden = hidden,
+          .signal = static_cast<double>(signal_size(c)),
+          .keys = keys,
+          .values = values,
+          .read = c.read == Read::Plain ? values : keys,
+          .feed_forward = c.feed_forward_size > 0 ? static_cast<double>(c.feed_forward_size) : 4 * hidden};
+}
+
+// entries of the weight matrices of the layers, or of the tensor map
+double layer_parameters(const ProgrammerConfig& c, const Widths& w) {
+  const auto layers = static_cast<double>(c.layers - 1), heads = static_cast<double>(c.heads);
+  if (c.tensor_map) {
+    const double state = w.hidden * w.signal, wide = static_cast<double>(c.map_hidden_size);
+    if (c.map_layers == 1) return state * state * w.signal;
+    return state * wide + static_cast<double>(c.map_layers - 2) * wide * wide + wide * state * w.signal;
+  }
+  const double programme = w.keys + heads + w.keys + w.values;
+  const double own_values = c.value_norm ? w.values * w.values : 0;
+  return w.hidden * (w.signal + programme) + w.signal * w.values + own_values +
+         layers * (w.read * (programme + 2 * w.feed_forward) + own_values);
+}
+
+void check_memory(const ProgrammerConfig& c) {
+  const Widths w = widths_of(c);
+  const bool is_map = c.tensor_map;
+  const double state = is_map
+                           ? w.hidden * w.signal
+                           : static_cast<double>(c.layers) * w.keys * w.values / static_cast<double>(c.heads);
+  double parameters =
+      layer_parameters(c, w) + w.hidden * (w.read + 2 * w.feed_forward + static_cast<double>(c.outputs));
+  if (c.initial == InitialWeights::FirstObservation) {
+    parameters += static_cast<double>(c.channels) * (is_map ? state : w.signal);
+  }
+  if (c.initial == InitialWeights::StaticFeatures) {
+    const double numbers = is_map ? state : w.keys + w.values + static_cast<double>(c.heads);
+    parameters +=
+        static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + numbers);
+  }
+  check_count(parameters, "parameters");
+  check_count(state, "fast weights for every sample");
+}
+
+void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
+  std::vector<std::string> known;
+  for (const Rule& rule : all_rules()) known.push_back(rule.name);
+  for (const Rule& rule : own_rules) {
+    FW_CHECK(std::find(known.begin(), known.end(), rule.name) == known.end(), "[config] there is a rule '",
+             rule.name, "' already; give your own another name");
+    FW_CHECK(!rule.name.empty() && rule.slope, "[config] your own rule '", rule.name,
+             "' needs a name and a slope");
+    known.push_back(rule.name);
+  }
+  FW_CHECK(std::find(known.begin(), known.end(), c.rule) != known.end(), "[config] rule cannot be '", c.rule,
+           "'; the nearest is '", nearest(c.rule, known), "', and a rule of your own must be given, too");
+  FW_CHECK(c.value_activation == ValueActivation::Tanh || c.rule != "delta_post",
+           "[config] value_activation none contradicts rule delta_post, which takes the tanh after the "
+           "subtraction; take delta_pre");
+  for (const Rule& rule : own_rules) {
+    FW_CHECK(
+        c.value_activation == ValueActivation::Tanh || rule.name != c.rule || rule.value == ValueForm::Tanh,
+        "[config] value_activation none contradicts rule ", c.rule, ", whose values have no tanh");
+  }
+}
+
+void check_drive(const ProgrammerConfig& c) {
+  const ControlConfig& control = c.control;
+  const std::string drive = c.tensor_map ? "of a tensor map" : name_of(c.drive);
+  FW_CHECK(control.kind != ControlKind::Hold || c.drive == Drive::X, "[config] drive ", drive,
+           " needs x'(t), and control.kind hold has none; take linear, hermite_cubic or natural_cubic, or "
+           "drive x");
+  const bool mixed = c.drive == Drive::DerivativeKeys || c.drive == Drive::DerivativeValues;
+  FW_CHECK(control.kind != ControlKind::LogSignature || !mixed, "[config] drive ", drive,
+           " tells x from x', and with control.kind log_signature both are the log-signature; take drive x "
+           "or derivative");
+}
+
+// the solution itself needs a linear rule, and nothing that changes inside a step
+void check_exact_flow(const ProgrammerConfig& c) {
+  if (c.solver.method != kExactFlow) return;
+  FW_CHECK(!c.tensor_map && (c.rule == "hebb" || c.rule == "oja" || c.rule == "delta_pre"),
+           "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
+  const ControlKind kind = c.control.kind;
+  const bool constant = kind == ControlKind::LogSignature || kind == ControlKind::Hold;
+  const bool straight = kind == ControlKind::Linear || kind == ControlKind::Rectilinear;
+  FW_CHECK(constant || (straight && c.drive == Drive::Derivative),
+           "[config] solver.method exact_flow needs a signal that is constant between observations: "
+           "control.kind log_signature or hold, or linear or rectilinear with drive derivative");
+  FW_CHECK(c.layers == 1,
+           "[config] solver.method exact_flow needs layers 1: what a second layer reads moves");
+  FW_CHECK(c.solver.steps == StepRule::Observations && c.solver.edges == StageEdges::Inside,
+           "[config] solver.method exact_flow needs solver.steps observations and solver.edges inside");
+  FW_CHECK(c.solver.gradient != Gradient::Adjoint,
+           "[config] solver.method exact_flow has an exact gradient and no adjoint");
+}
+
+void check_initial(const ProgrammerConfig& c) {
+  const bool from_static = c.initial == InitialWeights::StaticFeatures;
+  FW_CHECK(!from_static || c.static_features > 0,
+           "[config] initial static_features needs static_features above 0");
+  FW_CHECK(from_static || c.static_features == 0, "[config] static_features ", c.static_features,
+           " would not be read with initial ", name_of(c.initial), "; set initial to static_features");
+  FW_CHECK(c.static_hidden_size == FastWeights{}.static_hidden_size || c.static_features > 0,
+           "[config] static_hidden_size would not be used here; it needs static_features above 0");
+  FW_CHECK(c.query != QueryTime::FirstObservation || c.initial == InitialWeights::FirstObservation,
+           "[config] query first_observation needs initial first_observation, not ", name_of(c.initial));
+}
+
+// a tensor map has no rule
+void check_tensor_map(const ProgrammerConfig& c) {
+  FW_CHECK(c.initial != InitialWeights::Rule,
+           "[config] a tensor map has no rule; initial must be zero, static_features or first_observation");
+  FW_CHECK(c.query != QueryTime::FirstObservation, "[config] a tensor map takes no query first_observation");
+}
+
+void check_layers(const ProgrammerConfig& c) {
+  FW_CHECK(!c.value_norm || c.drive != Drive::X,
+           "[config] value_norm needs values with a projection of their own, which drive x does not have");
+  FW_CHECK(c.layers > 1 || c.layer_input == LayerInput::Weights,
+           "[config] layer_input update needs layers above 1");
+  const int64_t keys = c.key_width > 0 ? c.key_width : c.hidden_size / c.heads;
+  const int64_t values = c.value_width > 0 ? c.value_width : c.hidden_size / c.heads;
+  const int64_t width = c.heads * (c.read == Read::Plain ? values : keys);
+  FW_CHECK(!c.residual || width == c.hidden_size, "[config] residual adds hidden_size ", c.hidden_size,
+           " to the reads of W, whose width is ", width, "; the two must be equal");
+}
+
+void check_deterministic(const ProgrammerConfig& c) {
+  if (!c.deterministic) return;
+  FW_CHECK(c.query != QueryTime::LastOfBatch,
+           "[config] deterministic contradicts query last_of_batch: a sample would depend on its batch");
+  FW_CHECK(
+      c.solver.error_control != ErrorControl::Joint || c.solver.steps != StepRule::Adaptive,
+      "[config] deterministic contradicts solver.error_control joint: a sample would depend on its batch");
+  FW_CHECK(c.solver.steps != StepRule::SharedGrid,
+           "[config] deterministic contradicts solver.steps shared_grid: a sample would depend on its batch");
+}
+
+}  // namespace
+
+ProgrammerConfig::ProgrammerConfig(const ModelConfig& config)
+    : channels(config.channels), static_features(config.static_features), outputs(config.outputs) {
+  if (const auto* map = config.architecture.get_if<TensorMap>()) {
+    tensor_map = true;
+    drive = Drive::Derivative;
+    control = map->control;
+    solver = map->solver;
+    backend = map->backend;
+    hidden_size = map->hidden_size;
+    feed_forward_size = map->feed_forward_size;
+    static_hidden_size = map->static_hidden_size;
+    map_hidden_size = map->map_hidden_size;
+    map_layers = map->map_layers;
+    initial = map->initial;
+    query = map->query;
+    dropout = map->dropout;
+    time_unit = map->time_unit;
+    deterministic = map->deterministic;
+    unused_layer = map->unused_layer;
+  } else {
+    static_cast<FastWeights&>(*this) = fast_weights(config);
+  }
+}
+
+ProgrammerConfig::operator ModelConfig() const {
+  ModelConfig config = {.channels = channels, .static_features = static_features, .outputs = outputs};
+  if (tensor_map) {
+    config.architecture = TensorMap{.control = control,
+                                    .solver = solver,
+                                    .backend = backend,
+                                    .hidden_size = hidden_size,
+                                    .feed_forward_size = feed_forward_size,
+                                    .static_hidden_size = static_hidden_size,
+                                    .map_hidden_size = map_hidden_size,
+                                    .map_layers = map_layers,
+                                    .initial = initial,
+                                    .query = query,
+                                    .dropout = dropout,
+                                    .time_unit = time_unit,
+                                    .deterministic = deterministic,
+                                    .unused_layer = unused_layer};
+  } else {
+    config.architecture = static_cast<const FastWeights&>(*this);
+  }
+  return config;
+}
+
+void check_programmer(const ProgrammerConfig& config, const std::vector<Rule>& own_rules) {
+  check_shared(config.shared());
+  check_sizes(config);
+  check_rule(config, own_rules);
+  check_drive(config);
+  check_solver(config.solver, config.control);
+  check_exact_flow(config);
+  check_initial(config);
+  if (config.tensor_map) {
+    check_tensor_map(config);
+  } else {
+    check_layers(config);
+  }
+  check_memory(config);
+  check_deterministic(config);
+}
+
+}  // namespace fastweights
