@@ -112,7 +112,7 @@ void check_control(const SharedOptions& c) {
              error.what());
   }
   FW_CHECK(control.kind != ControlKind::LogSignature || size <= kLargestSignal, "[config] control.depth ",
-           control.depth, " makes log-signatures of ", size, " numbers from channels ", c.channels,
+           control.depth, " makes log-signatures of ", size, " coefficients from channels ", c.channels,
            "; the limit is ", kLargestSignal, "; choose a smaller depth");
   check_unread(control);
 }

@@ -63,4 +63,7 @@ void visit_fields(ModelConfig& config, Fields& visit);
 /// A model's configuration as the present version writes it, from one of version 0.1.
 Json upgraded_model_json(Json json);
 
+/// An error for a key that another architecture has, and this one does not.
+void check_architecture_keys(const Json& given, const ModelConfig& base);
+
 }  // namespace fastweights

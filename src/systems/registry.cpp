@@ -178,7 +178,7 @@ void drop_unknown(Json& json, const Json& known) {
 
 Json upgraded_model_json(Json json) {
   if (!json.is_object()) return json;
-  const bool complete = json.contains("system") && json.contains("map_layers");
+  const bool complete = !json.contains("architecture") && json.contains("map_layers") && json.contains("heads");
   if (json.contains("system") && !json.contains("architecture")) {
     Json name = json["system"];
     json.erase("system");
@@ -190,6 +190,7 @@ Json upgraded_model_json(Json json) {
     if (json.contains("initial") && json["initial"] == "rule") json.erase("initial");
   }
   if (!complete) return json;
+  if (!json.contains("architecture")) json["architecture"] = "fast_weights";
   // a name that does not exist is reported when the configuration is read
   const auto types = types_by_name();
   const auto found = json["architecture"].is_string() ? types.find(json["architecture"]) : types.end();
@@ -197,6 +198,66 @@ Json upgraded_model_json(Json json) {
   drop_unknown(json, json_of(ModelConfig{.architecture = found->second->defaults(json["architecture"])}));
   return json;
 }
+
+namespace {
+
+bool has_key(const Json& json, const std::vector<std::string>& path) {
+  const Json* inner = &json;
+  for (const std::string& key : path) {
+    if (!inner->is_object() || !inner->contains(key)) return false;
+    inner = &(*inner)[key];
+  }
+  return true;
+}
+
+// the first key of `given` that `known` does not have, as a path; empty if it has all
+std::vector<std::string> unknown_key(const Json& given, const Json& known) {
+  for (const auto& [key, value] : given.items()) {
+    if (!known.is_object() || !known.contains(key)) {
+      if (!value.is_object() || value.empty()) return {key};
+      std::vector<std::string> inner = unknown_key(value, Json::object());
+      inner.insert(inner.begin(), key);
+      return inner;
+    }
+    if (!value.is_object()) continue;
+    std::vector<std::string> inner = unknown_key(value, known[key]);
+    if (inner.empty()) continue;
+    inner.insert(inner.begin(), key);
+    return inner;
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_architecture_keys(const Json& given, const ModelConfig& base) {
+  if (!given.is_object()) return;
+  const auto types = types_by_name();
+  const Json& chosen = given.contains("architecture") ? given["architecture"] : Json(base.architecture.name());
+  const auto found = chosen.is_string() ? types.find(chosen.get<std::string>()) : types.end();
+  if (found == types.end()) return;
+  const auto keys = [](const ArchitectureType& type, const std::string& name) {
+    return json_of(ModelConfig{.architecture = type.defaults(name)});
+  };
+  const std::vector<std::string> path = unknown_key(given, keys(*found->second, found->first));
+  if (path.empty()) return;
+  for (const auto& [name, type] : types) {
+    if (!has_key(keys(*type, name), path)) continue;
+    std::string key = path[0];
+    for (size_t i = 1; i < path.size(); ++i) key += "." + path[i];
+    FW_CHECK(false, "[config] ", key, " would not be used with architecture ", found->first);
+  }
+}
+
+namespace {
+
+ModelConfig read_config(const Json& given, const ModelConfig& base) {
+  const Json json = upgraded_model_json(given);
+  check_architecture_keys(json, base);
+  return read_fields(json, base);
+}
+
+}  // namespace
 
 std::string to_json(const ModelConfig& config) {
   try {
@@ -207,11 +268,11 @@ std::string to_json(const ModelConfig& config) {
 }
 
 ModelConfig config_from_json(const std::string& text) {
-  return read_fields(upgraded_model_json(parse_json(text)), ModelConfig{});
+  return read_config(parse_json(text), ModelConfig{});
 }
 
 ModelConfig with_setting(const ModelConfig& config, const std::string& key, const std::string& value) {
-  return read_fields(upgraded_model_json(json_setting(key, value)), config);
+  return read_config(json_setting(key, value), config);
 }
 
 bool ModelConfig::operator==(const ModelConfig& other) const { return to_json(*this) == to_json(other); }

@@ -65,7 +65,10 @@ std::string with_setting(const std::string& settings, const std::string& key, co
 
 RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data) {
   const Json given = upgraded(parse_json(settings));
-  RunConfig config = read_fields(given, RunConfig{});
+  // the model is read on top of its defaults, which depend on the rest
+  Json rest = given;
+  if (rest.is_object()) rest.erase("model");
+  RunConfig config = read_fields(rest, RunConfig{});
   config.task.kind = task_kind(data, config.task);
   const Split parts = split(data, config.split);
   FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
@@ -74,6 +77,7 @@ RunConfig make_run_config(const std::string& model_name, const std::string& sett
   const DataSet train = subset(data, parts.train);
   config.model =
       named_model(model_name, shape_of(train, fit_preparation(train, config.prepare), config.task.kind));
+  if (given.contains("model")) check_architecture_keys(given["model"], config.model);
   config = read_fields(given, config);
   if (!given.contains(Json::json_pointer("/model/value_norm"))) set_value_norm(config.model);
   config.task.kind = task_kind(data, config.task);

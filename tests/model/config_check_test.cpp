@@ -91,7 +91,7 @@ TEST(ModelConfigCheck, SizesThatNoMemoryHolds) {
       {map_with("map_layers", "100000000"), "[config] these sizes mean about "},
       {map_with("map_hidden_size", "100000000"), "[config] these sizes mean about "},
       {{{"hidden_size", "2"}, {"heads", "1"}, {"key_width", "100000"}, {"value_width", "100000"}},
-       "[config] these sizes mean about 1e+10 fast weights for every sample; "},
+       "[config] these sizes mean about 10000000000 fast weights for every sample; "},
   });
   expect_fine({{{"hidden_size", "4096"}, {"heads", "16"}}, {{"channels", "1000000"}}});
 }
@@ -261,9 +261,9 @@ TEST(ModelConfigCheck, ChoicesThatATensorMapDoesNotHave) {
         "[config] a tensor map takes no query first_observation"}});
   for (const char* key : {"rule", "drive", "heads", "layers", "read", "residual", "value_norm",
                           "value_dropout", "key_width", "learning_rate", "value_activation"}) {
-    expect_refused({{map_with(key, "1"), std::string("[config] there is no key '") + key + "'"}});
+    expect_refused({{map_with(key, "1"), std::string("[config] ") + key + " would not be used with architecture tensor_map"}});
   }
-  expect_refused({{{{"map_layers", "3"}}, "[config] there is no key 'map_layers'"}});
+  expect_refused({{{{"map_layers", "3"}}, "[config] map_layers would not be used with architecture fast_weights"}});
 }
 
 TEST(ModelConfigCheck, SamplesThatWouldDependOnTheirBatch) {

@@ -99,7 +99,7 @@ TEST(ModelProperties, RandomConfigurationsMeetEveryChoice) {
   for (uint64_t seed = kFirst; seed < kEnd; ++seed) {
     const ProgrammerConfig c = random_config(seed);
     met.insert("rule " + c.rule);
-    met.insert("drive " + std::to_string(static_cast<int>(c.drive)));
+    met.insert("drive " + (c.tensor_map ? "of a tensor map" : std::to_string(static_cast<int>(c.drive))));
     met.insert("control " + std::to_string(static_cast<int>(c.control.kind)));
     met.insert("initial " + std::to_string(static_cast<int>(c.initial)));
     met.insert("steps " + std::to_string(static_cast<int>(c.solver.steps)));

@@ -222,23 +222,23 @@ TEST(SystemsCompared, WhatCannotBeIsSaid) {
   ModelInput input = input_of_samples(some_samples());
   input.start = FastWeightState{};
   EXPECT_EQ(error_message([&] { model.forward(input); }),
-            "[model] system gru begins at the beginning of a series; only fast weight programmers go on from "
-            "a start");
+            "[model] architecture gru reads a series from its beginning; only fast weight programmers take a "
+            "start");
   EXPECT_NE(error_message([&] { model.to(at::Device(at::kCUDA)); }).find("is computed on the CPU"),
             std::string::npos);
   const auto refusal = [](const std::string& name, const char* key, const char* value) {
     return error_message([&] { check_config(with_setting(small_system(name), key, value)); });
   };
   EXPECT_EQ(refusal("gru", "solver.method", "euler"),
-            "[config] solver.method would not be used with system gru");
+            "[config] solver.method would not be used with architecture gru");
   EXPECT_EQ(refusal("delta-cde", "field.layers", "3"),
-            "[config] field.layers would not be used with system fast_weights");
-  EXPECT_EQ(refusal("ncde", "heads", "8"), "[config] heads would not be used with system neural_cde");
+            "[config] field.layers would not be used with architecture fast_weights");
+  EXPECT_EQ(refusal("ncde", "heads", "8"), "[config] heads would not be used with architecture neural_cde");
   EXPECT_NE(refusal("ncde", "control.kind", "hold").find("needs x'(t)"), std::string::npos);
   EXPECT_NE(refusal("lstm", "control.kind", "rectilinear").find("goes from row to row"), std::string::npos);
   EXPECT_NE(refusal("gru-d", "rows.values_only", "true").find("needs rows.input published"),
             std::string::npos);
-  EXPECT_NE(refusal("ncde", "hidden_size", "1000000").find("parameters; the limit is 1e+09"),
+  EXPECT_NE(refusal("ncde", "hidden_size", "1000000").find("parameters; the limit is 1000000000"),
             std::string::npos);
   EXPECT_NE(refusal("lstm", "hidden_size", "100000").find("the limit is"), std::string::npos);
   EXPECT_EQ(refusal("gru-d", "rows.input", "published"), "");
