@@ -28,13 +28,15 @@ Tensor forward_loss(const Model& model, const ModelInput& input, const Loss& los
 std::vector<Tensor> mode_gradients(const Model& model, const ModelInput& input, const Loss& loss,
                                    Gradient mode) {
   Model copy = model;
-  SolverConfig solver = *solver_of(model.config());
-  solver.gradient = mode;
-  // only the exact gradient can go through the choice of the first step
-  if (mode != Gradient::Exact) solver.first_step_gradient = FirstStepGradient::None;
-  if (mode == Gradient::Adjoint || (mode == Gradient::Exact && solver.steps == StepRule::Adaptive))
-    solver.memory_limit = 0;
-  copy.set_solver(solver);
+  if (const SolverConfig* given = solver_of(model.config())) {
+    SolverConfig solver = *given;
+    solver.gradient = mode;
+    // only the exact gradient can go through the choice of the first step
+    if (mode != Gradient::Exact) solver.first_step_gradient = FirstStepGradient::None;
+    if (mode == Gradient::Adjoint || (mode == Gradient::Exact && solver.steps == StepRule::Adaptive))
+      solver.memory_limit = 0;
+    copy.set_solver(solver);
+  }
   const RecordGradients on(true);
   const Tensor value = forward_loss(copy, input, loss);
   return vector_jacobian({value}, copy.parameter_tensors(), {at::ones_like(value)});
