@@ -7,6 +7,7 @@
 #include "fastweights/nearest.h"
 #include "model/config_checks.h"
 #include "model/config_names.h"
+#include "ops/scan/plan.h"
 
 namespace fastweights {
 
@@ -80,10 +81,10 @@ double layer_numbers(const ModelConfig& c, const Widths& w) {
     if (c.map_layers == 1) return state * state * w.signal;
     return state * wide + static_cast<double>(c.map_layers - 2) * wide * wide + wide * state * w.signal;
   }
-  const double programme = w.keys + heads + w.keys + w.values;
+  const double program = w.keys + heads + w.keys + w.values;
   const double own_values = c.value_norm ? w.values * w.values : 0;
-  return w.hidden * (w.signal + programme) + w.signal * w.values + own_values +
-         layers * (w.read * (programme + 2 * w.feed_forward) + own_values);
+  return w.hidden * (w.signal + program) + w.signal * w.values + own_values +
+         layers * (w.read * (program + 2 * w.feed_forward) + own_values);
 }
 
 void check_memory(const ModelConfig& c) {
@@ -183,9 +184,11 @@ void check_method(const SolverConfig& s) {
 }
 
 // the solution itself needs a linear rule, and nothing that changes inside a step
-void check_exact_flow(const ModelConfig& c) {
+void check_exact_flow(const ModelConfig& c, const std::vector<Rule>& own_rules) {
   if (c.solver.method != kExactFlow) return;
-  FW_CHECK(c.drive != Drive::TensorMap && (c.rule == "hebb" || c.rule == "oja" || c.rule == "delta_pre"),
+  const auto linear = [&](const Rule& rule) { return rule.name == c.rule && is_linear(rule); };
+  FW_CHECK(c.drive != Drive::TensorMap && (std::any_of(all_rules().begin(), all_rules().end(), linear) ||
+                                           std::any_of(own_rules.begin(), own_rules.end(), linear)),
            "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
   const ControlKind kind = c.control.kind;
   const bool constant = kind == ControlKind::LogSignature || kind == ControlKind::Hold;
@@ -206,7 +209,6 @@ void check_exact_flow(const ModelConfig& c) {
 void check_solver(const ModelConfig& c) {
   const SolverConfig& s = c.solver;
   check_method(s);
-  check_exact_flow(c);
   const bool shared = s.steps == StepRule::SharedGrid;
   FW_CHECK(s.step_size >= 0 && std::isfinite(s.step_size),
            "[config] solver.step_size must not be negative, got ", s.step_size);
@@ -363,6 +365,7 @@ void check_config(const ModelConfig& config, const std::vector<Rule>& own_rules)
   check_rule(config, own_rules);
   check_control(config);
   check_solver(config);
+  check_exact_flow(config, own_rules);
   check_initial(config);
   if (config.drive == Drive::TensorMap) {
     check_tensor_map(config);

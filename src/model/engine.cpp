@@ -7,8 +7,8 @@
 #include "fastweights/error.h"
 #include "model/block.h"
 #include "model/memory.h"
-#include "ops/scan/fused.h"
-#include "ops/scan/kernel.h"
+#include "ops/scan/cpu/fused.h"
+#include "ops/scan/plan.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {
@@ -91,25 +91,15 @@ Status check_finite(const Tensor& w, const Schedule& schedule) {
 std::string engine_refusal(const ModelParts& parts, const ForwardOptions& options) {
   const ModelConfig& config = parts.config;
   if (parts.layers.empty()) return "a tensor map has no rule";
-  const auto& rules = all_rules();
-  if (std::none_of(rules.begin(), rules.end(), [&](const Rule& r) { return r.name == config.rule; }))
-    return "rule " + config.rule + " has no kernel";
-  const int64_t keys = parts.wiring.key_width, values = parts.wiring.value_width;
-  if (keys != values) return message("values are ", values, " wide and keys ", keys);
-  if (keys > kernels::kScanWidth)
-    return message("heads are ", keys, " wide, more than ", kernels::kScanWidth);
   if (config.solver.steps == StepRule::Adaptive) return "adaptive steps depend on W";
   if (config.solver.gradient == Gradient::Adjoint && at::GradMode::is_enabled())
     return "the adjoint solves another equation backwards";
-  if (options.observe) return "somebody wants to observe every evaluation";
-  if (config.solver.method == kExactFlow) return "";
-  const Method how = method(config.solver.method);
+  if (options.observe) return "ForwardOptions::observe is set, and kernels do not report evaluations";
+  const bool exact = config.solver.method == kExactFlow;
+  const Method how = exact ? Method(euler()) : method(config.solver.method);
   const Tableau* tableau = std::get_if<Tableau>(&how);
   if (!tableau) return "method " + config.solver.method + " is not a Runge-Kutta method";
-  if (tableau->stages() > kernels::kScanStages)
-    return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",
-                   kernels::kScanStages);
-  return "";
+  return kernel_refusal(parts.wiring.rule, *tableau, parts.wiring.value_width, parts.wiring.key_width);
 }
 
 EngineSteps engine_steps(const ModelParts& parts, const Signal& signal, int64_t samples,

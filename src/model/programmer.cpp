@@ -7,7 +7,7 @@
 #include "model/batch.h"
 #include "model/engine.h"
 #include "model/resident.h"
-#include "nn/device_net.h"
+#include "nn/cuda/device_net.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
@@ -256,7 +256,7 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
 
 bool FastWeightProgrammer::rows_cost_time() const {
   const ModelParts& parts = *parts_;
-  return parts.layer_count() > 1 || !nn::keeps_no_numbers(parts.layers[0], parts.wiring);
+  return parts.layer_count() > 1 || !nn::fuses_projection(parts.layers[0], parts.wiring);
 }
 
 MemoryPlan FastWeightProgrammer::plan(const PreparedInput& input) const {

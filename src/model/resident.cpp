@@ -5,9 +5,9 @@
 
 #include "fastweights/error.h"
 #include "model/memory.h"
-#include "ops/scan/on_device.h"
+#include "ops/scan/cuda/device_scan.h"
+#include "ops/scan/cuda/time_parallel.h"
 #include "ops/scan/plan.h"
-#include "ops/scan/time_parallel.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 

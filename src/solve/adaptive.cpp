@@ -68,7 +68,7 @@ class Search {
   // and, with FirstStepGradient::Through, the first step
   Tensor shift_, next_shift_;
   Tensor first_dt_;     // joint with FirstStepGradient::Through: differentiable
-  Tensor first_nudge_;  // how far behind its start the first slope is taken, if that is a jump
+  Tensor first_nudge_;  // how far after its start the first slope is taken, if that is a jump
   std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> reached_;  // (step, output) -> samples
   std::map<int64_t, std::vector<int64_t>> restarts_;                     // step -> samples
   SearchResult result_;
@@ -225,7 +225,7 @@ void Search::fail(Outcome outcome, StepGroup& group) {
   result_.status = {outcome, flat ? -1 : sample, group.t, group.dt, sizes[sample].item<double>()};
 }
 
-// groups whose start is no number cannot go anywhere
+// groups whose start is not finite cannot step
 void Search::check_start() {
   const at::NoGradGuard no_grad;
   const Tensor finite = at::isfinite(y_).logical_and(at::isfinite(slope_));
@@ -256,17 +256,17 @@ bool Search::judge(StepGroup& group, const Attempt& attempt, double ratio) {
   const bool accepted = ratio <= 1 || smallest;
   ++(accepted ? result_.steps : result_.rejected);
   result_.log.push_back({group.t, attempt.dt, joint_ ? -1 : &group - groups_.data(), accepted});
-  // no step shrinks after it was accepted; an error that is not a number asks for the smallest factor
+  // no step shrinks after it was accepted; an error that is not finite takes the smallest factor
   const double floor = ratio < 1 ? 1 : kSmallestFactor;
-  const double wanted = kSafety / std::pow(ratio, 1.0 / tableau_.controller_order);
+  const double proposed = kSafety / std::pow(ratio, 1.0 / tableau_.controller_order);
   const double factor = ratio == 0     ? kLargestFactor
-                        : group.finite ? std::min(kLargestFactor, std::max(wanted, floor))
+                        : group.finite ? std::min(kLargestFactor, std::max(proposed, floor))
                                        : kSmallestFactor;
   group.dt = attempt.dt * factor;
   return accepted;
 }
 
-// accepted steps only; where samples step on their own, step n is everybody's n-th one and those who have
+// accepted steps only; where samples step on their own, step n is each sample's n-th one and those that have
 // fewer wait at their end
 Plan Search::plan() const {
   Plan plan;
@@ -303,7 +303,7 @@ Plan Search::plan() const {
   return plan;
 }
 
-// where a solve starts at a jump, it starts behind it
+// a solve that starts at a jump starts after it
 Time Search::first_slope_time() {
   Tensor nudge = at::zeros({static_cast<int64_t>(groups_.size())}, at::kDouble);
   bool any = false;

@@ -94,7 +94,7 @@ struct GivenBackward {
       if (!outputs_at(n).empty()) {
         if (!std::isfinite(state.y.sum().item<double>()) && !at::isfinite(state.y).all().item<bool>()) {
           throw std::runtime_error(
-              message("[solve] the adjoint equation stopped being finite behind step time ", n,
+              message("[solve] the adjoint equation stopped being finite after step time ", n,
                       "; take smaller steps or look at the field there"));
         }
         reached = at_outputs({layout.y(state.y), layout.grad_y(state.y)}, n, ys, grad_ys);

@@ -138,7 +138,7 @@ Steps negated(Steps steps) {
   return steps;
 }
 
-// a fixed-step solve does not look at its numbers on the way; say afterwards where they stopped being finite
+// a fixed-step solve does not check its states on the way; report afterwards where they stopped being finite
 Status check_finite(const Tensor& ys, const Tensor& ts) {
   const at::NoGradGuard no_grad;
   const Tensor values = ys.detach();
@@ -165,9 +165,10 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   // so steps are searched without recording and then done again
   const bool record_search =
       record && steps.control == ErrorControl::Joint && options.gradient == Gradient::Exact;
-  const bool wanted = y0.requires_grad() || ts.requires_grad() || needs_gradient(options.parameters);
+  const bool needs_graph = y0.requires_grad() || ts.requires_grad() || needs_gradient(options.parameters);
   // whether the field itself uses something that wants a gradient shows only in its slopes
-  if (record && !record_search && !wanted && options.gradient == Gradient::Exact) counted.watch_gradients();
+  if (record && !record_search && !needs_graph && options.gradient == Gradient::Exact)
+    counted.watch_gradients();
   SearchResult search;
   {
     const at::AutoGradMode mode(record_search);
@@ -180,7 +181,7 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   solution.rejected = search.rejected;
   if (options.keep_step_log) solution.step_log = std::move(search.log);
   counted.stop_watching();
-  if (record && !record_search && (wanted || counted.saw_gradient())) {
+  if (record && !record_search && (needs_graph || counted.saw_gradient())) {
     Plan& plan = search.plan;
     if (ts.requires_grad()) {
       plan.grid = plan.grid + (ts[0] - ts[0].detach());

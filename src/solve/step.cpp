@@ -14,7 +14,7 @@ std::vector<double> scaled(std::vector<double> weights, const Time& dt) {
   return weights;
 }
 
-// a time in the precision of the solve; an operation on float32 numbers that is done in double and then
+// a time in the precision of the solve; an operation on float32 values that is done in double and then
 // rounded is the one of float32
 Time rounded(const Time& t, const Span& span) {
   return span.stage_times == StageTimes::Single ? Time(static_cast<float>(t.value())) : t;
@@ -48,7 +48,7 @@ struct Stretch {
   Time start, length;
 };
 
-// of torchdiffeq 0.1.0's methods rk4 alone goes from eps behind the start to eps before the end
+// of torchdiffeq 0.1.0's methods rk4 alone steps from eps after the start to eps before the end
 bool goes_shorter(const Tableau& tableau, const Span& span) {
   return span.shortening > 0 && tableau.name == "rk4";
 }

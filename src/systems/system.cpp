@@ -41,14 +41,6 @@ std::shared_ptr<const ComparedSystem> make_system(const ModelConfig& config, con
   FW_CHECK(false, "[model] system ", name_of(config.system), " is none of those that are compared");
 }
 
-Tensor linear(const nn::Linear& layer, const Tensor& x) {
-  return layer.bias.defined() ? at::linear(x, layer.weight, layer.bias) : at::linear(x, layer.weight);
-}
-
-Tensor layer_norm(const nn::LayerNorm& layer, const Tensor& x) {
-  return at::layer_norm(x, {layer.weight.size(0)}, layer.weight, layer.bias, nn::kLayerNormEpsilon);
-}
-
 std::optional<StaticNet> make_static_net(const ModelConfig& config, int64_t size, nn::ParameterMaker& make) {
   if (config.static_features == 0) return {};
   const nn::Linear hidden = make.linear("static.hidden", config.static_features, config.static_hidden_size);

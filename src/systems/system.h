@@ -40,10 +40,6 @@ std::shared_ptr<const ComparedSystem> make_discrete_fwp(const ModelConfig& confi
 std::shared_ptr<const ComparedSystem> make_ode_rfwp(const ModelConfig& config, const ModelOptions& options);
 std::shared_ptr<const ComparedSystem> make_latent_ode(const ModelConfig& config, const ModelOptions& options);
 
-/// x W^T + b; a layer may have no bias.
-Tensor linear(const nn::Linear& layer, const Tensor& x);
-Tensor layer_norm(const nn::LayerNorm& layer, const Tensor& x);
-
 /// Static features through one hidden layer of relus: [B, F] to [B, size].
 struct StaticNet {
   nn::Linear hidden, out;

@@ -89,7 +89,7 @@ Tensor weighted_sum_value(const Tensor& base, const Tensor* terms, const double*
   return sum.defined() ? sum : at::zeros_like(terms[0]);
 }
 
-// no saved tensors and no std::function: this node stands behind every stage of every recorded step
+// no saved tensors and no std::function: every stage of every recorded step has this node
 struct WeightedSumNode : Node {
   std::vector<double> weights;
 

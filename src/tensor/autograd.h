@@ -5,13 +5,12 @@
 
 #include "fastweights/tensor.h"
 
-/// The few pieces of LibTorch's autograd that the library needs, so that one source file includes its
-/// headers.
+/// What the library needs of LibTorch's autograd, so that only one source file includes its headers.
 
 namespace fastweights {
 
-/// Gradients of the outputs and the saved tensors to gradients of the inputs; an output that nobody used has
-/// an undefined gradient, and an input that needs none may get one.
+/// Gradients of the outputs and the saved tensors to gradients of the inputs. The gradient of an unused
+/// output is undefined; inputs that need no gradient may get one.
 using Backward =
     std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
 

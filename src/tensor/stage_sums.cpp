@@ -41,7 +41,7 @@ struct StageSumNode : Node {
   variable_list apply(variable_list&& grads) override {
     std::vector<Tensor>& arrived = shared->arrived;
     arrived.resize(shared->weights.size());
-    // nobody came before in this pass: what is there is left over from an earlier one
+    // the first of this pass: what is stored is left over from an earlier one
     if (!grads[1].defined()) arrived.assign(arrived.size(), Tensor());
     arrived[index] = grads[0];
 

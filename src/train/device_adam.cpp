@@ -45,7 +45,7 @@ void DeviceAdam::apply(const Tensor& gradient, const Tensor& norm, double clip) 
                                   .beta2 = options_.beta2,
                                   .epsilon = options_.epsilon,
                                   .weight_decay = options_.weight_decay,
-                                  .numbers = numbers_.data_ptr<double>()};
+                                  .rates = numbers_.data_ptr<double>()};
   kernels::cuda_adam(step, cuda_stream(flat_));
 }
 

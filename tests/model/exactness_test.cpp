@@ -92,7 +92,7 @@ struct Hebb {
   Tensor k, v, beta;
 };
 
-Hebb hebb_programme(const PlainModel& plain, const testing::Reading& x) {
+Hebb hebb_program(const PlainModel& plain, const testing::Reading& x) {
   const Drive drive = plain.config.drive;
   const bool keys_from_x = drive == Drive::X || drive == Drive::DerivativeValues;
   const bool values_from_x = drive == Drive::X || drive == Drive::DerivativeKeys;
@@ -128,11 +128,11 @@ TEST(Exactness, HebbIsTheSumOfItsWritings) {
       const RaggedSeries one = testing::sample_of(series, b, config.time_unit);
       const Control control(one, {.interpolation = c.interpolation});
       const Samples start = control.sample(one.times.slice(0, 0, 1));
-      const Hebb first = hebb_programme(plain, {start.value[0], start.derivative[0]});
+      const Hebb first = hebb_program(plain, {start.value[0], start.derivative[0]});
       Tensor w = (first.beta.unsqueeze(-1) * testing::times_transposed(first.v, first.k))[0];
       for (int64_t n = 0; n + 1 < one.times.size(0); ++n) {
         const double from = one.times[n].item<double>(), to = one.times[n + 1].item<double>();
-        const Hebb p = hebb_programme(plain, at_stages(control, from, to));
+        const Hebb p = hebb_program(plain, at_stages(control, from, to));
         for (int i = 0; i < ThreeEighths::kStages; ++i) {
           const Tensor written = p.beta[i].unsqueeze(-1) * testing::times_transposed(p.v[i], p.k[i]);
           w = w + (to - from) * ThreeEighths::b[i] * written;

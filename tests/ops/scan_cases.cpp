@@ -86,7 +86,7 @@ struct Raw {
   Tensor k, v, beta;
 };
 
-Raw raw_programme(const ScanFeatures& f) {
+Raw raw_program(const ScanFeatures& f) {
   const auto product = [&](const Tensor& z, const Tensor& weight, int64_t rows) {
     return at::matmul(z.slice(1, 0, rows).unsqueeze(2).unsqueeze(2), weight.transpose(-1, -2)).squeeze(3);
   };
@@ -96,7 +96,7 @@ Raw raw_programme(const ScanFeatures& f) {
           product(first, f.beta_weight.unsqueeze(1), f.key_rows).squeeze(-1)};
 }
 
-ScanInput formed(const Raw& raw, const ScanFeatures& f, const ProgrammeForms& forms) {
+ScanInput formed(const Raw& raw, const ScanFeatures& f, const ProgramForms& forms) {
   ScanInput input;
   input.k = forms.key == KeyForm::Softmax ? at::softmax(raw.k, -1) : raw.k;
   input.v = forms.value == ValueForm::Tanh ? at::tanh(raw.v) : raw.v;
@@ -304,7 +304,7 @@ ScanResult run(const ScanInput& input, const ScanOptions& options, const ScanOut
   return collected(scan(given, options), leaves, weights);
 }
 
-ScanResult run(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options,
+ScanResult run(const ScanFeatures& input, const ProgramForms& forms, const ScanOptions& options,
                const ScanOutput& weights) {
   ScanFeatures features = input;
   const Leaves leaves = leaves_of(features);
@@ -335,7 +335,7 @@ ScanResult definition(const ScanCase& c) {
   ScanFeatures features = features_input(c, at::kDouble);
   Leaves leaves = leaves_of(features);
   const size_t wanted = leaves.size();
-  const Raw raw = raw_programme(features);
+  const Raw raw = raw_program(features);
   const ScanInput input = formed(raw, features, c.made->forms);
   leaves.insert(leaves.end(), {{"k", raw.k}, {"v", raw.v}, {"b", raw.beta}, {"beta", input.beta}});
   ScanResult result =

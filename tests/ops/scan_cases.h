@@ -10,7 +10,7 @@
 
 namespace fastweights::testing {
 
-/// Whether all stages of a step share a programme.
+/// Whether all stages of a step share a program.
 enum class Rows { Shared, PerStage };
 
 /// When W is wanted: at the end of each sample, or at the start, in the middle, twice there, and not at all.
@@ -24,7 +24,7 @@ struct MadeOf {
   int64_t features = 3;          // F
   Rows rows = Rows::Shared;      // of the features; one per stage, if keys or values ask for it
   Mask mask = Mask::None;
-  ProgrammeForms forms = {};
+  ProgramForms forms = {};
 };
 
 /// Head widths with kernels of their own, and some without.
@@ -72,7 +72,7 @@ struct ScanResult {
 };
 ScanResult run(const ScanCase& c, at::ScalarType type, Backend backend);
 
-/// The definition in float64. Programmes are made of features here, too, once more in plain sight.
+/// The definition in float64. Programs are made of features here, too, once more in plain sight.
 ScanResult definition(const ScanCase& c);
 
 /// Equal up to rounding, of which there is more the longer the samples are.
@@ -86,7 +86,7 @@ ScanOutput random_weights(const ScanFeatures& input, uint64_t seed = 1);
 /// Inputs at hand, of which leaves are copied, and gradients of the outputs weighted so; an output without
 /// weights is not used.
 ScanResult run(const ScanInput& input, const ScanOptions& options, const ScanOutput& weights);
-ScanResult run(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options,
+ScanResult run(const ScanFeatures& input, const ProgramForms& forms, const ScanOptions& options,
                const ScanOutput& weights);
 
 ScanOptions options_of(const ScanCase& c, Backend backend);

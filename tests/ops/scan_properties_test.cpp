@@ -15,7 +15,7 @@ const at::ScalarType kTypes[] = {at::kFloat, at::kDouble};
 // more steps than lie between two kept matrices, samples of one length, short ones and one without a step
 const std::vector<int64_t> kSteps = {9, 70, 0, 3, 70, 1, 9};
 
-// every rule; few and many heads for any number of lanes; given programmes and made ones
+// every rule; few and many heads for any number of lanes; given programs and made ones
 std::vector<ScanCase> property_cases() {
   std::vector<ScanCase> cases;
   for (const Rule& rule : all_rules()) {

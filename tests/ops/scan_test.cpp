@@ -73,7 +73,7 @@ TEST(Scan, EveryRuleAtEveryWidthIsItsDefinition) {
   }
 }
 
-TEST(Scan, EveryRuleWithEveryMethodAndAnyMixOfProgrammesIsItsDefinition) {
+TEST(Scan, EveryRuleWithEveryMethodAndAnyMixOfProgramsIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
     for (const ScanMethod& method : fused_methods(rule)) {
@@ -194,7 +194,7 @@ TEST(ScanFeatures, EveryRuleAtEveryWidthIsItsDefinition) {
   }
 }
 
-TEST(ScanFeatures, EveryRuleWithEveryMethodAndAnyMixOfProgrammesIsItsDefinition) {
+TEST(ScanFeatures, EveryRuleWithEveryMethodAndAnyMixOfProgramsIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
     for (const ScanMethod& method : fused_methods(rule)) {

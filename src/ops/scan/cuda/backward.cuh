@@ -19,7 +19,7 @@ inline constexpr int kBackwardSteps = K::kShared ? (K::kWidth <= 16   ? 4
                                                                       : 1)
                                                  : (K::kWidth <= 10 ? 2 : 1);
 
-// what the rows of a team give to sums over rows: p of each programme, then these
+// what the rows of a team give to sums over rows: p of each program, then these
 enum Sum { kSumBeta = 0, kSumDt = kScanStages, kSumGram = kScanStages + 1 };
 template <typename K>
 inline constexpr int kSums = kSumGram + (K::kShared ? 1 : kPairs);
