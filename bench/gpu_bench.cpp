@@ -12,6 +12,7 @@
 #include "selftest/engine_cases.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
+#include "tensor/tf32.h"
 #include "train/device_adam.h"
 
 namespace fastweights::bench {
@@ -143,12 +144,7 @@ void measure_graph(const std::string& shape, const char* what, const std::string
 
 void measure_tf32(const std::string& shape, GpuRun& run, const at::Device& device,
                   const ScanBenchSettings& settings) {
-  struct Tf32Here {
-    Tf32Here() { use_tf32(Tf32::Yes); }
-    ~Tf32Here() { use_tf32(Tf32::No); }
-  };
-  const Tensor exact = run.gradient();
-  const Tf32Here on;
+  const Tf32Guard on(Tf32::Yes);
   const double error = ((run.gradient() - exact).norm() / exact.norm()).item<double>();
   char note[80];
   std::snprintf(note, sizeof(note), "products in TF32: the gradient differs by %.1e", error);
