@@ -173,7 +173,7 @@ class Reversal {
   std::map<int64_t, State> kept_;
 };
 
-// positions of the states that backward will want first, so that the forward pass can leave them there
+// positions of the states that the backward pass needs first, which the forward pass keeps
 std::vector<int64_t> first_checkpoints(int64_t steps, int64_t slots) {
   std::vector<int64_t> positions;
   int64_t begin = 0;

@@ -12,7 +12,7 @@ using torch::autograd::Edge;
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 
-// what a sum tells the one before it: "I have been there in this pass"
+// a mark for the sum before it: visited in this pass
 const Tensor& greeting() {
   static const Tensor kGreeting = at::zeros({}, at::kDouble);
   return kGreeting;

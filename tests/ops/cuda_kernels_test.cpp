@@ -65,7 +65,7 @@ struct Batch {
   Batch() {
     for (const int64_t length : lengths) {
       offsets.push_back(offsets.back() + length);
-      for (const int64_t place : {int64_t{0}, length / 2, length, length}) output_steps.push_back(place);
+      for (const int64_t step : {int64_t{0}, length / 2, length, length}) output_steps.push_back(step);
       output_offsets.push_back(static_cast<int64_t>(output_steps.size()));
     }
   }

@@ -146,7 +146,7 @@ TEST(ScanBadInput, QueriesMustFitStagesAndSides) {
 }
 
 TEST(ScanBadInput, RulesMustHaveASlopeAndTheExactFlowALinearOne) {
-  EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.rule.slope = nullptr; }),
+  EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.rule.slope = {}; }),
             "[scan] the rule has no slope");
   for (const Rule& rule : {delta_post(), oja_softmax()}) {
     EXPECT_EQ(

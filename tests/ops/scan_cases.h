@@ -13,8 +13,9 @@ namespace fastweights::testing {
 /// Whether all stages of a step share a program.
 enum class Rows { Shared, PerStage };
 
-/// When W is wanted: at the end of each sample, or at the start, in the middle, twice there, and not at all.
-enum class Wanted { Ends, Mixed };
+/// When W is requested: at the end of each sample; or at the start, twice in the middle and at the end of
+/// some, once inside others, and never.
+enum class OutputsAt { Ends, Mixed };
 
 enum class Mask { None, Factors };
 
@@ -40,7 +41,7 @@ struct ScanCase {
   int64_t queries = 0;
   Read read = Read::Plain;
   ScanReads reads = ScanReads::Weights;
-  Wanted wanted = Wanted::Ends;
+  OutputsAt outputs_at = OutputsAt::Ends;
   std::optional<MadeOf> made = {};  // or they are given
   uint64_t seed = 1;
 
@@ -53,7 +54,7 @@ std::vector<ScanMethod> fused_methods();
 std::vector<ScanMethod> fused_methods(const Rule& rule);
 
 /// Inputs that keep long recurrences tame: keys are shares, rates lie in (0, 1), steps in (0.2, 1). They are
-/// rounded to float32, so that both types start from the same numbers.
+/// rounded to float32, so that both types start from the same values.
 ScanInput given_input(const ScanCase& c, at::ScalarType type);
 ScanFeatures features_input(const ScanCase& c, at::ScalarType type);
 

@@ -27,7 +27,7 @@ ScanInput oblong_input(const Rule& rule, int64_t stages, Read read) {
   return input;
 }
 
-// dW/dt of one head in plain numbers
+// dW/dt of one head, element by element
 Tensor plain_slope(const std::string& rule, const Tensor& k, const Tensor& v, double beta, const Tensor& w) {
   const int64_t rows = v.size(0), columns = k.size(0);
   const auto key = k.accessor<double, 1>(), value = v.accessor<double, 1>();
@@ -97,7 +97,7 @@ ScanOutput plain_scan(const ScanInput& input, const std::string& rule, const Tab
   return out;
 }
 
-// six steps in numbers of order 1; methods of many stages have coefficients of order 10 that cancel
+// six steps with values of order 1; methods of many stages have coefficients of order 10 that cancel
 constexpr double kRounding = 1e-13;
 
 TEST(ScanDefinition, IsPlainLoops) {

@@ -36,7 +36,7 @@ TEST(ScanFallback, WhatTheKernelsCanIsNotRefused) {
 }
 
 // twice the step of a method is not its step, but a good method of many stages comes near one of few: the
-// numbers are compared with small steps of rk4 by the kernels
+// result is compared with small steps of rk4 by the kernels
 TEST(ScanFallback, MethodsOfManyStages) {
   for (const Rule& rule : all_rules()) {
     Fallback f = fallback({.rule = rule, .method = dopri5()});
@@ -124,7 +124,7 @@ TEST(ScanFallback, OtherElementTypes) {
   for (Tensor* x : {&input.k, &input.v, &input.beta, &input.dt, &input.w0}) *x = x->to(at::kBFloat16);
   expect_fallback({input, options_of(c, Backend::Auto)}, "tensors are BFloat16, not float32 or float64");
   const Tensor expected = run(c, at::kDouble, Backend::Cpu).at("w");
-  // numbers of 8 bits in five steps
+  // 8 bits in five steps
   EXPECT_LT(relative_error(scan(input, options_of(c, Backend::Auto)).w, expected), 5 * 0x1p-8);
 }
 

@@ -172,13 +172,13 @@ inline void store_sums(const ScanGroup& group, int64_t first, int64_t steps, int
     const ScanLane& lane = group.lanes[l];
     int64_t end = l + 1;
     while (end < group.count && group.lanes[end].sample == lane.sample) ++end;
-    const int64_t there = lane.steps - first < steps ? lane.steps - first : steps;
+    const int64_t valid = lane.steps - first < steps ? lane.steps - first : steps;
     T* out = to + (lane.first + first) * row;
     if (end - l == kLanes<T>) {
-      for (int64_t i = 0; i < there * row; ++i) out[i] = tree_sum<T>(&element<T>(from, i, 0));
+      for (int64_t i = 0; i < valid * row; ++i) out[i] = tree_sum<T>(&element<T>(from, i, 0));
       return;
     }
-    for (int64_t i = 0; i < there * row; ++i) {
+    for (int64_t i = 0; i < valid * row; ++i) {
       T sum = element<T>(from, i, l);
       for (int64_t k = l + 1; k < end; ++k) sum += element<T>(from, i, k);
       out[i] = sum;

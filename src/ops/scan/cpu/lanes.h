@@ -11,7 +11,7 @@ namespace fastweights {
 struct LaneGroup {
   int64_t first_lane, lanes;
   int64_t steps;  // of its longest lane
-  int64_t part;   // of the heads of its samples: where there are more heads than lanes, a sample has several
+  int64_t part;   // of the heads of its samples: a sample with more heads than lanes has several
   int64_t kept;   // packs before its own
 };
 

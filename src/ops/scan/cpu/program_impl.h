@@ -17,7 +17,7 @@ struct Strided {
   int64_t row, column;
 };
 
-// whether a product is added to what is there, or replaces it
+// whether a product is added to the destination, or replaces it
 enum class Add { No, Yes };
 
 template <typename T, int I, int J, Add How>
@@ -142,9 +142,9 @@ inline void load_rows(const ScanGroup& group, const T* base, int64_t row, int64_
     typename Lanes<T>::Bits own = {};
     for (const int64_t sample = lane.sample; l < group.count && group.lanes[l].sample == sample; ++l)
       own[l] = -1;
-    const int64_t there = lane.steps - first < count ? lane.steps - first : count;
+    const int64_t valid = lane.steps - first < count ? lane.steps - first : count;
     const T* from = base + (lane.first + first) * row;
-    for (int64_t i = 0; i < there * row; ++i) out[i] = own ? all<T>(from[i]) : out[i];
+    for (int64_t i = 0; i < valid * row; ++i) out[i] = own ? all<T>(from[i]) : out[i];
   }
 }
 

@@ -129,7 +129,7 @@ void forward_group(const ScanPlan& plan, const ScanArrays<T>& arrays, const Scan
   }
 }
 
-// step n, the k-th of its stretch, whose M and phi are there
+// step n, the k-th of its stretch, whose M and phi are known
 template <typename T, int Width>
 void step_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64_t n, int64_t k) noexcept {
   const ScanPlan& plan = work.plan;

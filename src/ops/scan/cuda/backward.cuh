@@ -127,7 +127,7 @@ __device__ void matrix_backward(const Task& task, const Lane<K::kWidth>& lane, c
   for (int c = 0; c < K::kPRows; ++c) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      // with queries lambda has changed already, and its part is there
+      // with queries lambda has changed already, and its part is included
       weight[c][r] = K::kExtras ? 0.0f : write_weight<K>(task, step, step.own, c, r);
       grad_read[c][r] = 0;
 #pragma unroll

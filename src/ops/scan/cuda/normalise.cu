@@ -33,7 +33,7 @@ size_t backward_room_of(const CudaNormalise& task) {
   return size * size * (sizeof(double) + sizeof(float)) + (size + 1) * kColumn * sizeof(float);
 }
 
-// rows that there are
+// rows without padding
 __device__ int64_t last_of(const CudaNormalise& task) {
   return task.steps ? *task.steps * task.times : task.rows;
 }

@@ -107,7 +107,7 @@ struct Lane {
   int index, team, position;  // in the warp; the team and the position in it
   int64_t sample, first, steps;
   int head0, head;
-  bool active;  // whether there is such a head
+  bool active;  // whether this head exists
 
   __device__ Lane(const Task& task, int heads_groups) {
     using T = Team<Width>;
