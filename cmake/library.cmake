@@ -138,6 +138,7 @@ add_library(fastweights
   src/systems/observed_gru.cpp
   src/systems/ode_rfwp.cpp
   src/systems/packed.cpp
+  src/systems/parameter_names.cpp
   src/systems/published.cpp
   src/systems/published_systems.cpp
   src/systems/recurrent.cpp

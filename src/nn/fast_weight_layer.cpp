@@ -36,9 +36,9 @@ FastWeightLayer make_layer(const std::string& name, const LayerSizes& sizes, con
   if (sizes.hidden > 0) layer.input = make.linear(name + ".input", sizes.inputs, sizes.hidden);
   layer.norm = make.layer_norm(name + ".norm", encoded);
   if (wiring.drive == Drive::X) {
-    layer.program = make.linear(name + ".programme", encoded, heads * (keys + values + 1));
+    layer.program = make.linear(name + ".program", encoded, heads * (keys + values + 1));
   } else {
-    layer.program = make.linear(name + ".programme", encoded, heads * (keys + 1));
+    layer.program = make.linear(name + ".program", encoded, heads * (keys + 1));
     layer.value = make.linear(name + ".value", sizes.inputs, heads * values);
     if (sizes.value_norm == ValueNorm::Yes) {
       layer.value_norm = make.layer_norm(name + ".value_norm", heads * values);

@@ -42,7 +42,7 @@ RfwpCell make_rfwp_cell(const RfwpSizes& sizes, const Rule& rule, nn::ParameterM
   cell.input = make.linear("write.input", sizes.inputs, d);
   cell.norm = make.layer_norm("write.norm", d);
   cell.merge = make.linear("write.merge", 2 * d, d);
-  cell.program = make.linear("write.programme", d, 2 * d + sizes.heads);
+  cell.program = make.linear("write.program", d, 2 * d + sizes.heads);
   cell.query_input = make.linear("read.input", sizes.inputs, d);
   cell.query_norm = make.layer_norm("read.norm", d);
   cell.query = make.linear("read.query", d, d);

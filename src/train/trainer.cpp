@@ -10,6 +10,7 @@
 #include "fastweights/error.h"
 #include "fastweights/nearest.h"
 #include "fastweights/train.h"
+#include "systems/parameter_names.h"
 #include "tensor/autograd.h"
 #include "train/device_training.h"
 
@@ -340,7 +341,8 @@ NamedTensors Trainer::state() const {
   return out;
 }
 
-void Trainer::set_state(const NamedTensors& state) {
+void Trainer::set_state(const NamedTensors& given) {
+  const NamedTensors state = with_present_names(given);
   const NamedParameters& all = model_.parameters();
   const Tensor counts = saved_list(state, "counts", 5, at::kLong),
                numbers = saved_list(state, "numbers", 4, at::kDouble),

@@ -83,7 +83,7 @@ void fix_rates(const Model& model) {
   const at::NoGradGuard no_grad;
   const ModelConfig& c = model.config();
   for (const auto& [name, parameter] : model.parameters()) {
-    if (name.rfind("layers.0.programme", 0) != 0) continue;
+    if (name.rfind("layers.0.program", 0) != 0) continue;
     // a livelier net than the initial one, so that all directions of the values are excited
     parameter.mul_(4);
     for (int64_t h = 1; h <= c.heads; ++h) parameter[h * (c.key_width + c.value_width + 1) - 1].zero_();

@@ -349,7 +349,7 @@ Model with_heads(const Model& model, const Tensor& order) {
     const Blocks encoded = l > 0 || c.residual ? Blocks::Yes : Blocks::No;
     copy(layer + ".input", encoded, Blocks::No);
     copy(layer + ".norm", encoded, Blocks::No);
-    copy(layer + ".programme", Blocks::Yes, encoded);
+    copy(layer + ".program", Blocks::Yes, encoded);
     copy(layer + ".value", Blocks::Yes, inputs);
     copy(layer + ".value_norm", Blocks::Yes, Blocks::No);
     copy(layer + ".value_out", Blocks::Yes, Blocks::Yes);
