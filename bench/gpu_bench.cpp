@@ -12,6 +12,7 @@
 #include "selftest/engine_cases.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
+#include "tensor/tf32.h"
 #include "train/device_adam.h"
 
 namespace fastweights::bench {
@@ -43,23 +44,23 @@ class GpuRun {
 
   // of all parameters
   Tensor gradient() {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     const ModelOutput out = model_.forward(input_, {.mode = Mode::Train});
     plan_ = out.plan;
     const std::vector<Tensor> grads = gradients(loss_of(out.outputs, labels_), parameters_);
     std::vector<Tensor> parts;
     for (const Tensor& grad : grads) parts.push_back(grad.reshape({-1}));
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     return at::cat(parts, 0);
   }
   // forward in training mode, loss, backward, Adam
   void step() {
     const Tensor flat = gradient();
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     adam_.apply(flat, flat.norm(), 1.0);
   }
   void forward() {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     plan_ = model_.forward(input_).plan;
   }
   double prepare_ms() const { return prepare_ms_; }
@@ -143,12 +144,7 @@ void measure_graph(const std::string& shape, const char* what, const std::string
 
 void measure_tf32(const std::string& shape, GpuRun& run, const at::Device& device,
                   const ScanBenchSettings& settings) {
-  struct Tf32Here {
-    Tf32Here() { use_tf32(Tf32::Yes); }
-    ~Tf32Here() { use_tf32(Tf32::No); }
-  };
-  const Tensor exact = run.gradient();
-  const Tf32Here on;
+  const Tf32Guard on(Tf32::Yes);
   const double error = ((run.gradient() - exact).norm() / exact.norm()).item<double>();
   char note[80];
   std::snprintf(note, sizeof(note), "products in TF32: the gradient differs by %.1e", error);
@@ -222,7 +218,7 @@ void time_parallel(const at::Device& device, const ScanBenchSettings& settings) 
     Tensor grads[2];
     for (const TimeParallel way : {TimeParallel::Never, TimeParallel::Auto}) {
       const auto pass = [&] {
-        const RecordGradients on(true);
+        const at::AutoGradMode on(true);
         const Tensor w = scan(input, {.rule = rule, .time_parallel = way}).w;
         return vector_jacobian({w}, {input.k, input.v, input.beta, input.w0}, {at::ones_like(w)});
       };

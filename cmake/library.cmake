@@ -6,10 +6,10 @@ add_library(fastweights_kernels OBJECT
   src/kernels/signature.cpp
   src/kernels/signature_baseline.cpp
   src/kernels/weighted_sum.cpp
-  src/ops/scan/cpu_baseline.cpp
-  src/ops/scan/kernel.cpp
-  src/ops/scan/lanes.cpp
-  src/ops/scan/normalise.cpp)
+  src/ops/scan/cpu/baseline.cpp
+  src/ops/scan/cpu/kernel.cpp
+  src/ops/scan/cpu/lanes.cpp
+  src/ops/scan/cpu/normalise.cpp)
 target_include_directories(fastweights_kernels PRIVATE src)
 target_link_libraries(fastweights_kernels PRIVATE fastweights_flags)
 target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
@@ -17,8 +17,8 @@ target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
 set_source_files_properties(src/kernels/product.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
 # the same code once more for wider registers, chosen at run time
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(avx2_sources src/kernels/signature_avx2.cpp src/ops/scan/cpu_avx2.cpp)
-  set(avx512_sources src/kernels/signature_avx512.cpp src/ops/scan/cpu_avx512.cpp)
+  set(avx2_sources src/kernels/signature_avx2.cpp src/ops/scan/cpu/avx2.cpp)
+  set(avx512_sources src/kernels/signature_avx512.cpp src/ops/scan/cpu/avx512.cpp)
   target_sources(fastweights_kernels PRIVATE ${avx2_sources} ${avx512_sources})
   set_source_files_properties(${avx2_sources} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
   set_source_files_properties(${avx512_sources} PROPERTIES
@@ -46,7 +46,7 @@ add_library(fastweights
   src/base/tableau.cpp
   src/control/control.cpp
   src/control/logsignature.cpp
-  src/control/on_device.cpp
+  src/control/cuda/on_device.cpp
   src/data/arff_reader.cpp
   src/data/cache.cpp
   src/data/catalogue.cpp
@@ -90,20 +90,22 @@ add_library(fastweights
   src/model/schedule.cpp
   src/model/signal.cpp
   src/model/step_rows.cpp
-  src/nn/device_net.cpp
+  src/nn/cuda/device_net.cpp
   src/nn/fast_weight_layer.cpp
   src/nn/features.cpp
   src/nn/layers.cpp
   src/ops/classical.cpp
-  src/ops/chunkwise.cpp
+  src/ops/scan/chunkwise.cpp
   src/ops/rule.cpp
-  src/ops/scan/device_programme.cpp
-  src/ops/scan/fused.cpp
-  src/ops/scan/on_device.cpp
+  src/ops/scan/cuda/device_program.cpp
+  src/ops/scan/cpu/fused.cpp
+  src/ops/scan/cuda/device_scan.cpp
   src/ops/scan/plan.cpp
-  src/ops/scan/reference.cpp
+  src/ops/scan/row_scan.cpp
+  src/ops/scan/definition.cpp
+  src/ops/scan/grouped.cpp
   src/ops/scan/scan.cpp
-  src/ops/scan/time_parallel.cpp
+  src/ops/scan/cuda/time_parallel.cpp
   src/report/chart.cpp
   src/report/chart_axis.cpp
   src/report/report.cpp
@@ -136,6 +138,7 @@ add_library(fastweights
   src/systems/observed_gru.cpp
   src/systems/ode_rfwp.cpp
   src/systems/packed.cpp
+  src/systems/parameter_names.cpp
   src/systems/published.cpp
   src/systems/published_systems.cpp
   src/systems/recurrent.cpp
@@ -218,16 +221,16 @@ if(FASTWEIGHTS_CUDA)
     src/ops/scan/cuda/extras.cu
     src/ops/scan/cuda/net.cu
     src/ops/scan/cuda/normalise.cu
-    src/ops/scan/cuda/programme.cu
+    src/ops/scan/cuda/program.cu
     src/ops/scan/cuda/scan.cu)
   foreach(width 4 5 8 10 16 20 32 64 64_each)
     list(APPEND cuda_sources src/ops/scan/cuda/width_${width}.cu)
   endforeach()
-  target_sources(fastweights PRIVATE ${cuda_sources} src/tensor/device_cuda.cpp)
+  target_sources(fastweights PRIVATE ${cuda_sources} src/tensor/cuda/device.cpp)
   target_link_libraries(fastweights PRIVATE CUDA::cudart)
   # code for several devices side by side
   target_compile_options(fastweights PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
 else()
-  target_sources(fastweights PRIVATE src/environment/no_cuda_device.cpp src/kernels/cuda/none.cpp
-    src/ops/scan/cuda/none.cpp src/tensor/device_none.cpp)
+  target_sources(fastweights PRIVATE src/environment/no_cuda_device.cpp src/kernels/cuda/stubs.cpp
+    src/ops/scan/cuda/stubs.cpp src/tensor/cuda/stubs.cpp)
 endif()

@@ -2,8 +2,8 @@
 
 namespace fastweights {
 
-/// Who computes. Reference: compositions of LibTorch operations, which are the definition. Cpu, Cuda: fused
-/// kernels. Auto takes the fastest one that can; to ask for one that cannot is an error that says why.
+/// Reference: compositions of LibTorch operations, the definition. Cpu, Cuda: fused kernels. Auto takes the
+/// fastest one that supports the input; requesting one that does not is an error that says why.
 enum class Backend { Auto, Reference, Cpu, Cuda };
 
 }  // namespace fastweights

@@ -13,8 +13,8 @@
 ///     Oja    W += eta y (x) (x - W^T y)    W'(t) = eta y (x) (x - W^T y)
 ///
 /// With one unit (V = 1) Oja's W becomes the first principal component of the inputs; with several, its rows
-/// span the first V of them. The rules are those of rule.h, hebb() and oja() or one's own: x is the key, y
-/// the value and eta the rate, all as they are. Since y depends on W, `scan` cannot do this.
+/// span the first V of them. The rules are those of rule.h, hebb() and oja() or your own: x is the key, y the
+/// value and eta the rate, without activations. Since y depends on W, `scan` does not apply.
 
 namespace fastweights {
 
@@ -23,7 +23,7 @@ Tensor classical_update(const Rule& rule, const Tensor& w, const Tensor& x, doub
 Tensor hebb_update(const Tensor& w, const Tensor& x, double eta);
 Tensor oja_update(const Tensor& w, const Tensor& x, double eta);
 
-/// What a layer learns from: xs [N, ..., K], one after another, each at its own rate (or all at one rate).
+/// Training inputs xs [N, ..., K] in order, each with its own rate (or all with one).
 struct ClassicalInputs {
   Tensor xs;                 // [N, ..., K]
   std::vector<double> etas;  // N, or one for all
@@ -34,7 +34,7 @@ Tensor classical_run(const Rule& rule, const Tensor& w0, const ClassicalInputs& 
 
 /// The same as a differential equation: x(t) = xs[n] and eta(t) = etas[n] for n < t < n + 1. Solved in one
 /// step of the method per input; ys [N + 1, ..., V, K] are W at the times 0 .. N. Euler's method gives the
-/// numbers of classical_run, bit by bit.
+/// same bits as classical_run.
 Solution classical_flow(const Rule& rule, const Tensor& w0, const ClassicalInputs& inputs,
                         const Method& method = rk4());
 

@@ -44,12 +44,12 @@ struct Samples {
   Tensor derivative;  // [..., C]
 };
 
-/// Whether x(t) and x'(t) depend on nothing beyond what the table above says, with its delay.
+/// Whether x(t) and x'(t) depend on no later observations than the table above says.
 bool is_causal(Interpolation interpolation);
 
 /// One path per sample. Differentiable with respect to the values of the series (not to its times) and the
-/// times at which it is sampled. Outside a series' range its first or last piece goes on; a knot belongs to
-/// the piece on its left.
+/// times at which it is sampled. Outside a series' range its first or last piece is extrapolated; a knot
+/// belongs to the piece on its left.
 class Control {
  public:
   explicit Control(const RaggedSeries& series, const ControlOptions& options = {});
@@ -57,20 +57,20 @@ class Control {
   /// and one value fewer; values [N - B, C]. Differentiable with respect to the values, unless those are on a
   /// GPU.
   static Control piecewise_constant(const RaggedTimes& knots, const Tensor& values);
-  /// Of values on a GPU, in float32: the path is made and sampled there, without gradients. Nobody looks at
-  /// these values: infinite ones and channels that are never observed must have been found before.
+  /// Of values on a GPU, in float32: the path is made and sampled on the device, without gradients. Values
+  /// are not checked: exclude infinite ones and channels that are never observed beforehand.
   static Control on_device(const RaggedSeries& series, const ControlOptions& options = {});
 
   /// Times [Q] for every sample or [B, Q] for each: value and derivative [B, Q, C].
   Samples sample(const Tensor& times) const;
-  /// As many times as each sample wants: value and derivative [N, C] in the order of the times.
+  /// Any number of times per sample: value and derivative [N, C] in the order of the times.
   Samples sample(const RaggedTimes& times) const;
   /// One time for each sample, as in a solver's field: value and derivative [B, C].
   Samples at(const Time& time) const;
 
   int64_t samples() const { return offsets_.size(0) - 1; }
   int64_t channels() const { return coefficients_.size(2); }
-  /// Knots of all samples, [N], and where each sample's begin, [B + 1].
+  /// Knots of all samples, [N], and the offset of each sample's first, [B + 1].
   const Tensor& knots() const { return knots_; }
   const Tensor& offsets() const { return offsets_; }
   /// First and last knot of each sample, [B].

@@ -20,7 +20,7 @@ struct LogSignatureOptions {
   LogSignatureBasis basis = LogSignatureBasis::Words;
 };
 
-/// What happens to points left over behind the last whole window.
+/// What happens to points left over after the last whole window.
 enum class WindowTail { Drop, Keep };
 
 /// Windows of `increments` increments, i.e. increments + 1 points; neighbours share a point.
@@ -29,8 +29,8 @@ struct PointWindows {
   WindowTail tail = WindowTail::Drop;
 };
 
-/// Windows of a duration, from each series' first time. A border that is no observation time is put on the
-/// straight line; the last window ends with the series.
+/// Windows of a duration, from each series' first time. A border between two observation times is
+/// interpolated linearly; the last window ends with the series.
 struct DurationWindows {
   double duration = 1;
 };

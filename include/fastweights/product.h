@@ -2,19 +2,18 @@
 
 #include "fastweights/tensor.h"
 
-/// Linear maps, and what else of LibTorch would let a row's bits depend on the rows beside it.
+/// Batch-invariant versions of LibTorch operations whose bits for a row otherwise depend on the rest of the
+/// batch.
 ///
-/// A fixed order is promised for the CPU, for float32 and float64: a row's value and the gradient of a row
-/// have the same bits alone and in any batch, with any number of threads. Elsewhere LibTorch's operations are
-/// used. at::exp, tanh, relu and layer_norm keep that promise by themselves, at::sigmoid does not (nor do
-/// silu, softplus, elu and gelu): the last elements of a loop over vectors get other code than those before;
-/// nor does the gradient of at::softmax in LibTorch 2. Gradients of gradients are refused where a fixed order
-/// is in force.
+/// On the CPU, for float32 and float64, a row's value and gradient then have the same bits alone and in any
+/// batch, with any number of threads. On other devices LibTorch's operations are used. at::exp, tanh, relu
+/// and layer_norm are batch-invariant already; at::sigmoid, silu, softplus, elu and gelu are not, because the
+/// last elements of a vectorised loop take another code path, nor is the gradient of at::softmax in
+/// LibTorch 2. Second derivatives are refused where a fixed order is in force.
 
 namespace fastweights {
 
-/// Who computes a product: LibTorch's BLAS, or sums of our own in an order that depends on nothing but the
-/// dimension that is summed over.
+/// LibTorch's BLAS, or our own sums in an order that depends only on the size of the summed dimension.
 enum class Products { Fast, FixedOrder };
 
 /// x [..., I], weight [O, I], bias [O] or undefined -> [..., O]. In a fixed order the gradients of weight and

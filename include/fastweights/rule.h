@@ -1,7 +1,9 @@
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fastweights/tensor.h"
@@ -14,15 +16,32 @@ namespace fastweights {
 /// a b^T: [..., V] and [..., K] to [..., V, K]
 Tensor outer_product(const Tensor& a, const Tensor& b);
 
-/// How a key enters the rule: through a softmax, or as the slow net made it.
+/// How a key enters the rule: through a softmax, or as the slow net projects it.
 enum class KeyForm { Softmax, Raw };
-/// How a value enters the rule: through a tanh, or as the slow net made it.
+/// How a value enters the rule: through a tanh, or as the slow net projects it.
 enum class ValueForm { Tanh, Raw };
 
-/// dW/dt from k [..., K], v [..., V], beta [..., 1] and W [..., V, K], of the shape of W.
-using RuleSlope =
-    std::function<Tensor(const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w)>;
+/// The fused kernel that computes a slope.
+enum class RuleKernel { None, Hebb, Oja, OjaSoftmax, DeltaPre, DeltaPost };
 
+/// dW/dt from k [..., K], v [..., V], beta [..., 1] and W [..., V, K], of the shape of W. Any function of
+/// these four tensors converts to a slope without a kernel, which runs as written; the rules below have
+/// kernels.
+struct RuleSlope {
+  RuleSlope() = default;
+  template <std::invocable<const Tensor&, const Tensor&, const Tensor&, const Tensor&> F>
+  RuleSlope(F f, RuleKernel kernel_of = RuleKernel::None) : function(std::move(f)), kernel(kernel_of) {}
+
+  Tensor operator()(const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w) const {
+    return function(k, v, beta, w);
+  }
+  explicit operator bool() const { return static_cast<bool>(function); }
+
+  std::function<Tensor(const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w)> function;
+  RuleKernel kernel = RuleKernel::None;
+};
+
+/// The name stands in configurations and messages; it does not choose what is computed.
 struct Rule {
   std::string name;
   KeyForm key = KeyForm::Softmax;
@@ -39,7 +58,7 @@ Rule delta_post();   ///< beta tanh(v - W k) (x) k
 /// The rules above.
 const std::vector<Rule>& all_rules();
 
-/// What keys and values are made from. The query reads what the keys read.
+/// The signal that keys and values are projected from. The query reads what the keys read.
 enum class Drive {
   X,                 ///< both from x (direct NODE), by one slow net
   DerivativeKeys,    ///< keys and rates from x', values from x

@@ -25,7 +25,7 @@ using Field = std::function<Tensor(const Time& t, const Tensor& y)>;
 enum class AdamsKind { Explicit, Implicit };
 
 /// The multistep methods of torchdiffeq: Bashforth's predictor, with Moulton's corrector if implicit. They
-/// assume equal steps, and start with Runge-Kutta steps. The corrector goes on until all samples have
+/// assume equal steps, and start with Runge-Kutta steps. The corrector iterates until all samples have
 /// converged, so an implicit result may depend on the rest of the batch, within the corrector's tolerance.
 struct Adams {
   AdamsKind kind = AdamsKind::Explicit;
@@ -36,11 +36,11 @@ struct Adams {
 
 using Method = std::variant<Tableau, Adams>;
 
-/// Where a stage at the edge of a step looks at the field. `Inside` moves the first stage just behind the
+/// Where a stage at the edge of a step evaluates the field. `Inside` moves the first stage just after the
 /// start and the last one just before the end, so that a field that jumps between two steps is seen from the
 /// right side. `Shortened` is torchdiffeq 0.1.0's option eps: rk4 goes from t0 + eps to t1 - eps while the
 /// grid goes from t0 to t1, so the state gets 2 eps less of every step than time does; other methods only
-/// have their first stage at t0 + eps. It is there to repeat published runs; `Inside` loses nothing.
+/// have their first stage at t0 + eps. It exists to reproduce published runs; `Inside` loses nothing.
 enum class StageEdges { AsIs, Inside, Shortened };
 
 /// The precision in which times are counted. `Single` rounds grid and stage times after every operation, as a
@@ -65,8 +65,8 @@ struct GivenSteps {
   StageEdges edges = StageEdges::AsIs;  ///< not Shortened
 };
 
-/// Whose error decides on a step: each sample has steps of its own, and a result that does not depend on the
-/// other samples; or all samples share one step sequence and one norm, as in torchdiffeq.
+/// PerSample: each sample has its own steps, and a result that does not depend on the other samples. Joint:
+/// all samples share one step sequence and one norm, as in torchdiffeq.
 enum class ErrorControl { PerSample, Joint };
 
 /// Whether the gradient goes through the automatic choice of the first step (torchdiffeq does that by
@@ -76,9 +76,9 @@ enum class FirstStepGradient { None, Through };
 /// Step sizes from the error estimate of the method, by torchdiffeq's controller. Steps do not end at output
 /// times, and the error of the interpolation between them is not controlled: with stop_times = ts outputs are
 /// as good as the steps.
-/// Per sample, one that fails keeps what it has reached and the others go on; the status is that of the first
-/// failure. Look at it before a backward pass: the adjoint refuses a batch with failed samples, and a sample
-/// that is not finite at its very start makes the gradients of shared parameters not finite, too.
+/// Per sample, one that fails keeps what it has reached and the others continue; the status is that of the
+/// first failure. Check it before a backward pass: the adjoint refuses a batch with failed samples, and a
+/// sample that is not finite at its very start makes the gradients of shared parameters not finite, too.
 struct AdaptiveSteps {
   double rtol = 1e-7, atol = 1e-9;
   ErrorControl control = ErrorControl::PerSample;
@@ -87,20 +87,20 @@ struct AdaptiveSteps {
   double largest_step = std::numeric_limits<double>::infinity();
   int64_t max_steps = 1'000'000;  ///< tried steps, accepted or not
   Tensor stop_times =
-      {};  ///< steps end here: [J] for all samples or [J, B] for each, in any order, NaN to fill up
+      {};  ///< steps end here: [J] for all samples or [J, B] for each, in any order, NaN as padding
   Tensor jump_times = {};  ///< steps end here, and the field may jump: likewise
   FirstStepGradient first_step_gradient = FirstStepGradient::None;
 };
 
 using Steps = std::variant<FixedSteps, GivenSteps, AdaptiveSteps>;
 
-/// How an output inside a step is made. Quartic needs a method with weights for the middle of the step. Cubic
-/// is Hermite's polynomial and costs one evaluation per output.
+/// How an output inside a step is interpolated. Quartic needs a method with weights for the middle of the
+/// step. Cubic is Hermite's polynomial and costs one evaluation per output.
 enum class OutputInterpolation { Linear, Cubic, Quartic };
 
 /// Exact: back-propagation through the recorded solve. Checkpointed: the same gradient, but only some states
-/// are kept and the rest is computed again. Adjoint: the continuous adjoint solved backwards, not the
-/// gradient of the computed numbers and wrong where the backward equation is unstable.
+/// are kept and the rest is recomputed. Adjoint: the continuous adjoint solved backwards, which is not the
+/// gradient of the computed solution, and wrong where the backward equation is unstable.
 enum class Gradient { Exact, Checkpointed, Adjoint };
 
 /// Which errors count in an adaptive backward solve: state and parameters, or the state alone (seminorm).
@@ -137,7 +137,7 @@ struct Status {
   int64_t sample = -1;  ///< the sample it failed for
   double time = 0;      ///< the time it had reached
   double step = 0;      ///< the last step size tried
-  double norm = 0;      ///< largest absolute value of that sample's state there
+  double norm = 0;      ///< largest absolute value of that sample's state
 
   explicit operator bool() const { return outcome == Outcome::Success; }
   /// One sentence: what happened, where, and what can be done.
@@ -154,8 +154,8 @@ struct StepRecord {
 struct Solution {
   Tensor ys;  // [T, ...] like ts before the shape of y0
   Status status;
-  int64_t steps = 0;        ///< accepted; where samples step on their own, those of the sample with the most
-  int64_t rejected = 0;     ///< tried in vain, all samples together
+  int64_t steps = 0;        ///< accepted; where samples step on their own, the most of any sample
+  int64_t rejected = 0;     ///< rejected attempts of all samples together
   int64_t evaluations = 0;  ///< calls of f
   std::vector<StepRecord> step_log;
 };

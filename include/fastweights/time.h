@@ -4,7 +4,7 @@
 
 namespace fastweights {
 
-/// When something is evaluated: one time for all samples, or one for each.
+/// A time of evaluation: one for all samples, or one for each.
 class Time {
  public:
   Time(double value) : value_(value) {}  // NOLINT: a plain number is a time

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/lyndon.h"
-#include "control/on_device.h"
+#include "control/cuda/on_device.h"
 #include "control/straight.h"
 #include "fastweights/error.h"
 #include "kernels/signature.h"
@@ -18,7 +18,7 @@ namespace {
 using kernels::SignatureKind;
 using kernels::SignaturePlan;
 
-// more numbers than this cannot be meant: a gigabyte for a single window
+// a gigabyte for a single window
 constexpr double kLargestSize = 1 << 27;
 
 void check_depth(const char* who, int64_t channels, int64_t depth) {
@@ -27,10 +27,10 @@ void check_depth(const char* who, int64_t channels, int64_t depth) {
            ", got ", depth);
   const double size = std::pow(static_cast<double>(channels), static_cast<double>(depth));
   FW_CHECK(size <= kLargestSize, "[", who, "] ", channels, " channels at depth ", depth, " mean tensors of ",
-           size, " numbers per window; take a smaller depth");
+           size, " values per window; take a smaller depth");
 }
 
-// the words to read, with the tables behind a plan
+// the words to read, with the tables of a plan
 struct WordTable {
   SignaturePlan plan;
   std::vector<int32_t> length, position, splits;
@@ -191,7 +191,7 @@ Tensor read_basis(const Tensor& points, const Tensor& first, const Tensor& count
 }
 
 Tensor filled_points(const RaggedSeries& series) {
-  // on a GPU nobody looks
+  // not checked on a GPU
   if (!series.values.device().is_cpu()) return series.values;
   return has_missing(series, "logsignature") ? fill_missing(series).values : series.values;
 }

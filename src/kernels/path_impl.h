@@ -6,13 +6,13 @@
 #include "kernels/host_device.h"
 #include "kernels/path.h"
 
-/// The arithmetic of paths, one channel or one number at a time: what the CPU's loops and a GPU's threads
+/// The arithmetic of paths, one channel or one value at a time: what the CPU's loops and a GPU's threads
 /// both do.
 
 namespace fastweights::kernels::paths {
 
 // the knots through which one channel is drawn, and where their values come from: a filled knot repeats
-// the first or last observation. An Array is whatever has numbers at [i].
+// the first or last observation. An Array is anything indexed by [i].
 template <typename Array>
 struct Channel {
   int64_t count;
@@ -20,7 +20,7 @@ struct Channel {
   Array x;       // [count]
   Array slope;   // [count], dx/dt at the knots
   Array work;    // [count], the eliminated off-diagonal
-  Array knot;    // [count], index on the time grid; whole numbers kept as double to share one scratch array
+  Array knot;    // [count], index on the time grid; integers kept as double to share one scratch array
   Array source;  // [count], row of the data that gives the value
 };
 
@@ -95,7 +95,7 @@ FW_HOST_DEVICE Cubic piece_between(const Channel<Array>& channel, int64_t p) noe
   return {channel.x[p], s0, (6 * secant - 4 * s0 - 2 * s1) / h, (3 * (s0 + s1) - 6 * secant) / (h * h)};
 }
 
-// natural cubic: through the knots of the channel, then expressed anew on every interval of the time grid
+// natural cubic: through the knots of the channel, then re-expressed on every interval of the time grid
 template <typename T, typename Array>
 FW_HOST_DEVICE void natural_forward(const Knots& knots, const Channel<Array>& channel, T* out) noexcept {
   natural_slopes(channel);
@@ -134,7 +134,7 @@ FW_HOST_DEVICE void store_straight(PathKind kind, double value, double secant, d
   out[3 * channels] = static_cast<T>(3 * (before - secant) / (h * h));
 }
 
-// numbers of a rising list that are below t
+// count of entries below t in a rising list
 FW_HOST_DEVICE inline int64_t count_below(const double* times, int64_t length, double t) noexcept {
   int64_t low = 0, high = length;
   while (low < high) {

@@ -4,16 +4,16 @@
 
 #include "kernels/signature.h"
 
-/// The code behind signature(), compiled once for each instruction set inside a namespace of its own: FW_ISA
+/// The code of signature(), compiled once for each instruction set inside a namespace of its own: FW_ISA
 /// names it. Nothing here may be an inline function of the standard library that the linker could share
 /// between those files.
 
 namespace fastweights::kernels::FW_ISA {
 
-// the numbers of several paths side by side; the compiler splits it into the registers it has
+// one value of each of several paths; the compiler splits it into the registers it has
 using Pack = double __attribute__((vector_size(kSignatureLanes * sizeof(double))));
 
-// scratch from its first place that a vector may stand at
+// scratch from its first position that is aligned for a vector
 template <typename V>
 V* aligned(double* scratch) noexcept {
   const auto address = reinterpret_cast<uintptr_t>(scratch);
@@ -104,7 +104,7 @@ void append_segment_backward(const SignaturePlan& plan, const V* d, const V* x, 
   }
 }
 
-// log(1 + x) = x Q_1 with Q_m = 1/m - x Q_(m+1) and Q_N = 1/N: Q_m is wanted up to level N - m only.
+// log(1 + x) = x Q_1 with Q_m = 1/m - x Q_(m+1) and Q_N = 1/N: Q_m is needed up to level N - m only.
 // Q_m without its constant part lies at its own block, in the same order of levels as x.
 template <typename V>
 V* quotient(const SignaturePlan& plan, V* blocks, int64_t m) noexcept {

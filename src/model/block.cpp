@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "nn/device_net.h"
+#include "nn/cuda/device_net.h"
 #include "nn/features.h"
 #include "ops/scan/features.h"
 #include "tensor/autograd.h"
@@ -93,7 +93,7 @@ Tensor by_step(const Tensor& x, int64_t z, int64_t rows) {
   return rows == z ? x.view(shape) : x.view(shape).slice(1, 0, rows);
 }
 
-ProgrammeForms forms_of(const nn::Wiring& wiring) {
+ProgramForms forms_of(const nn::Wiring& wiring) {
   const bool squash =
       wiring.rule.value == ValueForm::Tanh && wiring.value_activation == ValueActivation::Tanh;
   return {wiring.rule.key, squash ? ValueForm::Tanh : ValueForm::Raw, wiring.learning_rate};
@@ -140,15 +140,15 @@ ScanInput programmed_on_device(const BlockTask& task, const Block& block, const 
                            .samples = input.rows,
                            .times = input.z(),
                            .steps = offsets.slice(0, offsets.size(0) - 1)};
-  const ProgrammeTensors programme =
-      nn::programme_on_device(parts.layers[l], parts.wiring, x, rows, forms_of(parts.wiring),
-                              single ? nn::Collapse::WhereLess : nn::Collapse::Never);
+  const ProgramTensors program =
+      nn::program_on_device(parts.layers[l], parts.wiring, x, rows, forms_of(parts.wiring),
+                            single ? nn::Collapse::WhereLess : nn::Collapse::Never);
   const int64_t keys = single && task.shared.keys ? 1 : input.z(),
                 values = single && task.shared.values ? 1 : input.z();
   ScanInput result;
-  result.k = by_step(programme.k, input.z(), keys);
-  result.v = by_step(programme.v, input.z(), values);
-  result.beta = by_step(programme.beta, input.z(), keys);
+  result.k = by_step(program.k, input.z(), keys);
+  result.v = by_step(program.v, input.z(), values);
+  result.beta = by_step(program.beta, input.z(), keys);
   return with_index(result, input, block, w);
 }
 
@@ -162,14 +162,14 @@ ScanInput programmed(const BlockTask& task, const Block& block, const BlockInput
     const Tensor counts = (block.offsets.slice(0, 1) - block.offsets.slice(0, 0, -1)) * input.z();
     mask = mask.repeat_interleave(counts, 0);
   }
-  const nn::Programme programme = nn::programme(parts.layers[l], parts.wiring, x, mask);
+  const nn::Program program = nn::program(parts.layers[l], parts.wiring, x, mask);
   const bool single = parts.layer_count() == 1;
   const int64_t keys = single && task.shared.keys ? 1 : input.z(),
                 values = single && task.shared.values ? 1 : input.z();
   ScanInput result;
-  result.k = by_step(programme.k, input.z(), keys);
-  result.v = by_step(programme.v, input.z(), values);
-  result.beta = by_step(programme.beta.squeeze(2), input.z(), keys);
+  result.k = by_step(program.k, input.z(), keys);
+  result.v = by_step(program.v, input.z(), values);
+  result.beta = by_step(program.beta.squeeze(2), input.z(), keys);
   return with_index(result, input, block, w);
 }
 
@@ -280,7 +280,7 @@ std::vector<Tensor> backward(const Replay& replay, const Tensor& grad) {
   int64_t last = grads.size(0);
   for (auto i = static_cast<int64_t>(replay.blocks.size()) - 1; i >= 0; --i) {
     const Block& block = replay.blocks[i];
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     const Tensor begin = replay.begins[i].detach().set_requires_grad(true);
     const Tensor w = run_block(replay.task, block, begin);
     const int64_t first = last - block.wanted.size(0);
@@ -314,7 +314,7 @@ Tensor run_blocks(const BlockTask& task, const Tensor& w0) {
   const bool record = needs_gradient(inputs);
   std::vector<Tensor> outputs;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     Tensor w = w0.detach();
     for (const Block& block : replay.blocks) {
       if (record) replay.begins.push_back(w);

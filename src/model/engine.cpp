@@ -7,8 +7,8 @@
 #include "fastweights/error.h"
 #include "model/block.h"
 #include "model/memory.h"
-#include "ops/scan/fused.h"
-#include "ops/scan/kernel.h"
+#include "ops/scan/cpu/fused.h"
+#include "ops/scan/plan.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {
@@ -72,7 +72,7 @@ Tensor at_places(const Tensor& w, const std::vector<std::vector<int64_t>>& wante
 
 // where the numbers at the outputs stopped being finite
 Status check_finite(const Tensor& w, const Schedule& schedule) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor values = w.detach();
   if (values.numel() == 0 || std::isfinite(values.sum().item<double>()) ||
       at::isfinite(values).all().item<bool>()) {
@@ -91,25 +91,15 @@ Status check_finite(const Tensor& w, const Schedule& schedule) {
 std::string engine_refusal(const ModelParts& parts, const ForwardOptions& options) {
   const ProgrammerConfig& config = parts.config;
   if (parts.layers.empty()) return "a tensor map has no rule";
-  const auto& rules = all_rules();
-  if (std::none_of(rules.begin(), rules.end(), [&](const Rule& r) { return r.name == config.rule; }))
-    return "rule " + config.rule + " has no kernel";
-  const int64_t keys = parts.wiring.key_width, values = parts.wiring.value_width;
-  if (keys != values) return message("values are ", values, " wide and keys ", keys);
-  if (keys > kernels::kScanWidth)
-    return message("heads are ", keys, " wide, more than ", kernels::kScanWidth);
   if (config.solver.steps == StepRule::Adaptive) return "adaptive steps depend on W";
-  if (config.solver.gradient == Gradient::Adjoint && recording_gradients())
+  if (config.solver.gradient == Gradient::Adjoint && at::GradMode::is_enabled())
     return "the adjoint solves another equation backwards";
-  if (options.observe) return "somebody wants to observe every evaluation";
-  if (config.solver.method == kExactFlow) return "";
-  const Method how = method(config.solver.method);
+  if (options.observe) return "ForwardOptions::observe is set, and kernels do not report evaluations";
+  const bool exact = config.solver.method == kExactFlow;
+  const Method how = exact ? Method(euler()) : method(config.solver.method);
   const Tableau* tableau = std::get_if<Tableau>(&how);
   if (!tableau) return "method " + config.solver.method + " is not a Runge-Kutta method";
-  if (tableau->stages() > kernels::kScanStages)
-    return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",
-                   kernels::kScanStages);
-  return "";
+  return kernel_refusal(parts.wiring.rule, *tableau, parts.wiring.value_width, parts.wiring.key_width);
 }
 
 EngineSteps engine_steps(const ModelParts& parts, const Signal& signal, int64_t samples,
@@ -149,7 +139,7 @@ MemoryPlan plan_engine(const std::shared_ptr<const ModelParts>& parts, const Sig
                        const Schedule& schedule) {
   Masks masks;
   masks.values.resize(parts->layers.size());
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const EngineSteps steps = engine_steps(*parts, signal, w0.size(0), schedule);
   return plan_memory(task_of(parts, signal, masks, steps), Recording::Yes);
 }
@@ -161,7 +151,7 @@ EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signa
   BlockTask task = task_of(parts, signal, masks, run);
   task.scan.backend = backend;
   EngineRun result;
-  result.plan = plan_memory(task, recording_gradients() ? Recording::Yes : Recording::No);
+  result.plan = plan_memory(task, at::GradMode::is_enabled() ? Recording::Yes : Recording::No);
   // the composition is recorded as a whole
   if (backend == Backend::Reference)
     result.plan = {.steps = task.rows.longest, .block_steps = std::max<int64_t>(task.rows.longest, 1)};

@@ -4,9 +4,9 @@
 namespace fastweights {
 namespace {
 
-using nn::Programme;
+using nn::Program;
 
-Tensor slope_of(const nn::Wiring& wiring, const Programme& p, const Tensor& w) {
+Tensor slope_of(const nn::Wiring& wiring, const Program& p, const Tensor& w) {
   Tensor slope = wiring.rule.slope(p.k, p.v, p.beta, w);
   FW_CHECK(slope.defined() && slope.sizes() == w.sizes(), "[model] rule ", wiring.rule.name,
            " must give dW/dt of the shape of W ", w.sizes(), ", got ",
@@ -19,7 +19,7 @@ Tensor slope_of(const nn::Wiring& wiring, const Programme& p, const Tensor& w) {
 // dW/dt of one layer at x
 Tensor layer_slope(const ModelParts& parts, int64_t l, const Samples& x, const Tensor& w,
                    const Masks& masks) {
-  return slope_of(parts.wiring, nn::programme(parts.layers[l], parts.wiring, x, masks.values[l]), w);
+  return slope_of(parts.wiring, nn::program(parts.layers[l], parts.wiring, x, masks.values[l]), w);
 }
 
 // x of the next layer as in the paper: FFN(W q), with its time derivative where the drive wants x'
@@ -131,7 +131,7 @@ Tensor initial_weights(const ModelParts& parts, const Samples& x, const Tensor& 
     plain.rule = hebb();
     plain.learning_rate = LearningRate::Sigmoid;
     plain.value_activation = ValueActivation::Tanh;
-    w = slope_of(plain, nn::split_programme(numbers.view({samples, wiring.heads, -1}), plain), zero);
+    w = slope_of(plain, nn::split_program(numbers.view({samples, wiring.heads, -1}), plain), zero);
   } else if (kind == InitialWeights::FirstObservation) {
     const Tensor projected = linear(*parts.first, first);
     if (parts.layers.empty()) return projected.view(shape);

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "fastweights/error.h"
-#include "nn/device_net.h"
+#include "nn/cuda/device_net.h"
 #include "nn/features.h"
+#include "ops/scan/cpu/fused.h"
+#include "ops/scan/cpu/lanes.h"
 #include "ops/scan/cuda/scan.h"
-#include "ops/scan/fused.h"
-#include "ops/scan/lanes.h"
 #include "tensor/device.h"
 
 namespace fastweights {
@@ -55,7 +55,7 @@ Numbers numbers_per_time(const BlockTask& task, int64_t parts_of_heads) {
   // a layer's gradients come when those of the layers above have gone
   Numbers numbers = {sampled, sampled + grads};
   for (const nn::FastWeightLayer& layer : parts.layers) {
-    const int64_t hidden = layer.programme.weight.size(1), made = layer.programme.weight.size(0);
+    const int64_t hidden = layer.program.weight.size(1), made = layer.program.weight.size(0);
     // with a norm and a layer behind the projection, twice as many
     const int64_t values = layer.value ? layer.value->weight.size(0) * (layer.value_norm ? 2 : 1) : 0;
     const int64_t above = layer.ff ? 2 * layer.query.weight.size(0) + layer.ff->in.weight.size(0) : 0;
@@ -166,12 +166,12 @@ HeldNumbers device_numbers(const BlockTask& task, Recording recording) {
       std::holds_alternative<Tableau>(task.scan.method) ? std::get<Tableau>(task.scan.method).stages() : 1);
   HeldNumbers numbers;
   for (const nn::FastWeightLayer& layer : parts.layers) {
-    const int64_t made = layer.programme.weight.size(0) + (layer.value ? layer.value->weight.size(0) : 0);
+    const int64_t made = layer.program.weight.size(0) + (layer.value ? layer.value->weight.size(0) : 0);
     const int64_t hidden = parts.layer_count() == 1 && nn::collapses(layer, parts.wiring)
                                ? 2 * nn::feature_count(layer)
-                               : 3 * layer.programme.weight.size(1);
+                               : 3 * layer.program.weight.size(1);
     const int64_t above = layer.ff ? 8 * layer.query.weight.size(0) + 3 * layer.ff->in.weight.size(0) : 0;
-    if (parts.layer_count() == 1 && nn::keeps_no_numbers(layer, parts.wiring)) {
+    if (parts.layer_count() == 1 && nn::fuses_projection(layer, parts.wiring)) {
       // what is made, a scale, and the gradients of both
       numbers.per_time += (back ? 2 : 1) * (made + 1);
     } else {

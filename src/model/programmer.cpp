@@ -7,7 +7,7 @@
 #include "model/batch.h"
 #include "model/engine.h"
 #include "model/resident.h"
-#include "nn/device_net.h"
+#include "nn/cuda/device_net.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
@@ -136,7 +136,7 @@ FastWeightProgrammer FastWeightProgrammer::to(const at::Device& device) const {
   FastWeightProgrammer copy(
       parts_->config,
       {.type = parts_->type(), .own_rules = own_rules(parts_->wiring.rule), .device = device});
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parts_->parameters.size(); ++i)
     copy.parts_->parameters[i].second.copy_(parts_->parameters[i].second);
   return copy;
@@ -210,7 +210,7 @@ namespace {
 
 // on a GPU nobody looks at numbers while they are made
 Status check_outputs(const ModelOutput& output) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor values = output.outputs.detach();
   if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
   const Tensor bad = at::isfinite(values).logical_not().any(-1).cpu();
@@ -257,7 +257,7 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
 
 bool FastWeightProgrammer::rows_cost_time() const {
   const ModelParts& parts = *parts_;
-  return parts.layer_count() > 1 || !nn::keeps_no_numbers(parts.layers[0], parts.wiring);
+  return parts.layer_count() > 1 || !nn::fuses_projection(parts.layers[0], parts.wiring);
 }
 
 MemoryPlan FastWeightProgrammer::plan(const PreparedInput& input) const {
@@ -266,7 +266,7 @@ MemoryPlan FastWeightProgrammer::plan(const PreparedInput& input) const {
 
 std::optional<MemoryPlan> FastWeightProgrammer::plan(const ModelInput& input) const {
   if (!device().is_cpu()) {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     return plan_resident(parts_, prepare(input).resident());
   }
   if (choose_backend(*parts_, {}) == Backend::Reference) return {};

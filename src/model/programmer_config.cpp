@@ -7,6 +7,7 @@
 #include "fastweights/nearest.h"
 #include "model/config_checks.h"
 #include "model/config_names.h"
+#include "ops/scan/plan.h"
 
 namespace fastweights {
 namespace {
@@ -53,10 +54,10 @@ double layer_parameters(const ProgrammerConfig& c, const Widths& w) {
     if (c.map_layers == 1) return state * state * w.signal;
     return state * wide + static_cast<double>(c.map_layers - 2) * wide * wide + wide * state * w.signal;
   }
-  const double programme = w.keys + heads + w.keys + w.values;
+  const double program = w.keys + heads + w.keys + w.values;
   const double own_values = c.value_norm ? w.values * w.values : 0;
-  return w.hidden * (w.signal + programme) + w.signal * w.values + own_values +
-         layers * (w.read * (programme + 2 * w.feed_forward) + own_values);
+  return w.hidden * (w.signal + program) + w.signal * w.values + own_values +
+         layers * (w.read * (program + 2 * w.feed_forward) + own_values);
 }
 
 void check_memory(const ProgrammerConfig& c) {
@@ -114,9 +115,11 @@ void check_drive(const ProgrammerConfig& c) {
 }
 
 // the solution itself needs a linear rule, and nothing that changes inside a step
-void check_exact_flow(const ProgrammerConfig& c) {
+void check_exact_flow(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
   if (c.solver.method != kExactFlow) return;
-  FW_CHECK(!c.tensor_map && (c.rule == "hebb" || c.rule == "oja" || c.rule == "delta_pre"),
+  const auto linear = [&](const Rule& rule) { return rule.name == c.rule && is_linear(rule); };
+  FW_CHECK(!c.tensor_map && (std::any_of(all_rules().begin(), all_rules().end(), linear) ||
+                             std::any_of(own_rules.begin(), own_rules.end(), linear)),
            "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
   const ControlKind kind = c.control.kind;
   const bool constant = kind == ControlKind::LogSignature || kind == ControlKind::Hold;
@@ -229,7 +232,7 @@ void check_programmer(const ProgrammerConfig& config, const std::vector<Rule>& o
   check_rule(config, own_rules);
   check_drive(config);
   check_solver(config.solver, config.control);
-  check_exact_flow(config);
+  check_exact_flow(config, own_rules);
   check_initial(config);
   if (config.tensor_map) {
     check_tensor_map(config);

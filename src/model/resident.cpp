@@ -5,9 +5,9 @@
 
 #include "fastweights/error.h"
 #include "model/memory.h"
-#include "ops/scan/on_device.h"
+#include "ops/scan/cuda/device_scan.h"
+#include "ops/scan/cuda/time_parallel.h"
 #include "ops/scan/plan.h"
-#include "ops/scan/time_parallel.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
@@ -360,7 +360,7 @@ EngineRun run_resident(const std::shared_ptr<const ModelParts>& parts, const Res
                        const Masks& masks, const Tensor& w0) {
   BlockTask task = task_of(parts, resident, masks);
   EngineRun result;
-  result.plan = plan_device_memory(task, recording_gradients() ? Recording::Yes : Recording::No);
+  result.plan = plan_device_memory(task, at::GradMode::is_enabled() ? Recording::Yes : Recording::No);
   task.block_steps = result.plan.block_steps;
   const Tensor w = run_blocks(task, w0);
   result.w = pick(w, resident.outputs);

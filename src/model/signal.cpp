@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "control/on_device.h"
+#include "control/cuda/on_device.h"
 #include "control/straight.h"
 #include "fastweights/error.h"
 #include "fastweights/logsignature.h"

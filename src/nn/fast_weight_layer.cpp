@@ -4,11 +4,11 @@ namespace fastweights::nn {
 namespace {
 
 // [R, H n] to [R, H, n]
-// sizes in full: a -1 is ambiguous where there are no rows
+// explicit sizes: a -1 is ambiguous without rows
 Tensor by_head(const Tensor& x, int64_t heads) { return x.view({x.size(0), heads, x.size(1) / heads}); }
 
-// what enters the rule, from what the slow net made
-Programme activate(const Tensor& k, const Tensor& v, const Tensor& b, const Wiring& wiring) {
+// activations of the projections
+Program activate(const Tensor& k, const Tensor& v, const Tensor& b, const Wiring& wiring) {
   const bool squash =
       wiring.rule.value == ValueForm::Tanh && wiring.value_activation == ValueActivation::Tanh;
   return {wiring.rule.key == KeyForm::Softmax ? fastweights::softmax(k, wiring.products) : k,
@@ -36,9 +36,9 @@ FastWeightLayer make_layer(const std::string& name, const LayerSizes& sizes, con
   if (sizes.hidden > 0) layer.input = make.linear(name + ".input", sizes.inputs, sizes.hidden);
   layer.norm = make.layer_norm(name + ".norm", encoded);
   if (wiring.drive == Drive::X) {
-    layer.programme = make.linear(name + ".programme", encoded, heads * (keys + values + 1));
+    layer.program = make.linear(name + ".program", encoded, heads * (keys + values + 1));
   } else {
-    layer.programme = make.linear(name + ".programme", encoded, heads * (keys + 1));
+    layer.program = make.linear(name + ".program", encoded, heads * (keys + 1));
     layer.value = make.linear(name + ".value", sizes.inputs, heads * values);
     if (sizes.value_norm == ValueNorm::Yes) {
       layer.value_norm = make.layer_norm(name + ".value_norm", heads * values);
@@ -50,26 +50,27 @@ FastWeightLayer make_layer(const std::string& name, const LayerSizes& sizes, con
   return layer;
 }
 
-Programme split_programme(const Tensor& numbers, const Wiring& wiring) {
-  const std::vector<Tensor> parts = numbers.split_with_sizes({wiring.key_width, wiring.value_width, 1}, -1);
+Program split_program(const Tensor& projections, const Wiring& wiring) {
+  const std::vector<Tensor> parts =
+      projections.split_with_sizes({wiring.key_width, wiring.value_width, 1}, -1);
   return activate(parts[0], parts[1], parts[2], wiring);
 }
 
-Programme programme(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
-                    const Tensor& value_mask) {
+Program program(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
+                const Tensor& value_mask) {
   const Products products = wiring.products;
-  Samples u = {key_input(wiring.drive, x), {}};
+  Tensor u = key_input(wiring.drive, x);
   if (layer.input) u = linear(*layer.input, u, products);
-  const Tensor numbers =
-      by_head(linear(layer.programme, layer_norm(layer.norm, u), products).value, wiring.heads);
-  Programme result;
+  const Tensor projections =
+      by_head(linear(layer.program, layer_norm(layer.norm, u), products), wiring.heads);
+  Program result;
   if (!layer.value) {
-    result = split_programme(numbers, wiring);
+    result = split_program(projections, wiring);
   } else {
-    Samples v = linear(*layer.value, {value_input(wiring.drive, x), {}}, products);
+    Tensor v = linear(*layer.value, value_input(wiring.drive, x), products);
     if (layer.value_norm) v = linear(*layer.value_out, layer_norm(*layer.value_norm, v), products);
-    const std::vector<Tensor> parts = numbers.split_with_sizes({wiring.key_width, 1}, -1);
-    result = activate(parts[0], by_head(v.value, wiring.heads), parts[1], wiring);
+    const std::vector<Tensor> parts = projections.split_with_sizes({wiring.key_width, 1}, -1);
+    result = activate(parts[0], by_head(v, wiring.heads), parts[1], wiring);
   }
   if (value_mask.defined()) result.v = result.v * value_mask;
   return result;

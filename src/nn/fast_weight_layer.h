@@ -5,10 +5,10 @@
 #include "fastweights/rule.h"
 #include "nn/layers.h"
 
-/// One layer of fast weights: a slow net that programmes W, and a query that reads it.
+/// One layer of fast weights: a slow net that programs W, and a query that reads it.
 ///
 ///     p = norm(input(u))             u, w = x or x', as the drive says
-///     [k, v, b] = programme(p)       one block per head; or [k, b], and v = value(w)
+///     [k, v, b] = program(p)       one block per head; or [k, b], and v = value(w)
 ///     dW/dt = rule(k, v, beta, W)
 ///     q = softmax(query(p)),  y = W q
 ///
@@ -32,9 +32,9 @@ struct Wiring {
 };
 
 struct FastWeightLayer {
-  std::optional<Linear> input;  // C -> d; layers above the first have none
+  std::optional<Linear> input;  // C -> d; first layer only
   LayerNorm norm;
-  Linear programme;                     // d -> H (K + V + 1), or H (K + 1) where values come from elsewhere
+  Linear program;                       // d -> H (K + V + 1), or H (K + 1) where `value` projects the values
   std::optional<Linear> value;          // C -> H V
   std::optional<LayerNorm> value_norm;  // H V
   std::optional<Linear> value_out;      // H V -> H V
@@ -55,26 +55,26 @@ FastWeightLayer make_layer(const std::string& name, const LayerSizes& sizes, con
                            ParameterMaker& make);
 
 /// Keys, values and rates as they enter the rule.
-struct Programme {
+struct Program {
   Tensor k;     // [R, H, K]
   Tensor v;     // [R, H, V]
   Tensor beta;  // [R, H, 1]
 };
 
-/// What the drive gives to the keys and the query: x or x'.
+/// The signal of the keys and the query, by drive: x or x'.
 const Tensor& key_input(Drive drive, const Samples& x);
 const Tensor& value_input(Drive drive, const Samples& x);
 bool needs_derivative(Drive drive);
 
-/// x: value and derivative [R, C]. `value_mask` [R, H, V] is dropout's; undefined: none.
-Programme programme(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
-                    const Tensor& value_mask);
+/// x: value and derivative [R, C]. `value_mask` [R, H, V] is a dropout mask, or undefined.
+Program program(const FastWeightLayer& layer, const Wiring& wiring, const Samples& x,
+                const Tensor& value_mask);
 
-/// From the slow net's numbers [R, H, K + V + 1] to what enters the rule.
-Programme split_programme(const Tensor& numbers, const Wiring& wiring);
+/// From the slow net's projections [R, H, K + V + 1] to what enters the rule.
+Program split_program(const Tensor& projections, const Wiring& wiring);
 
-/// A query [R, H, K] and what it was made from [R, d] (for residual connections), each with its derivative if
-/// u has one.
+/// A query [R, H, K] and its encoded input [R, d] (for residual connections), each with its derivative if u
+/// has one.
 struct Query {
   Samples q;
   Samples encoded;

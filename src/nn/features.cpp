@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/scan/normalise.h"
+#include "ops/scan/cpu/normalise.h"
 #include "tensor/autograd.h"
 #include "tensor/parallel.h"
 
@@ -106,7 +106,7 @@ void make_rows(const Sources& s, T* out) {
 }
 
 struct SourceGradients {
-  Tensor keys, values;            // undefined: not wanted
+  Tensor keys, values;            // undefined: not required
   Tensor key_grams, value_grams;  // [blocks, C + 1, row]
 };
 
@@ -168,7 +168,7 @@ std::vector<Tensor> features_backward(const Sources& s, const Tensor& given) {
 Tensor make_features(Sources s) {
   Tensor out;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = at::empty({s.rows(), s.count()}, s.keys.options().requires_grad(false));
     if (out.scalar_type() == at::kFloat) {
       make_rows<float>(s, out.data_ptr<float>());
@@ -190,9 +190,9 @@ Tensor make_features(Sources s) {
 bool collapses(const FastWeightLayer& layer, const Wiring& wiring) {
   if (!layer.input || wiring.key_width != wiring.value_width) return false;
   const int64_t channels = layer.input->weight.size(1), hidden = layer.input->weight.size(0);
-  const int64_t numbers = layer.programme.weight.size(0);
+  const int64_t outputs = layer.program.weight.size(0);
   if (channels > kernels::kNormaliseChannels) return false;
-  return (channels + 2) * numbers <= hidden * (channels + numbers);
+  return (channels + 2) * outputs <= hidden * (channels + outputs);
 }
 
 int64_t feature_count(const FastWeightLayer& layer) {
@@ -216,8 +216,8 @@ Tensor features(const FastWeightLayer& layer, const Wiring& wiring, const Sample
 
 FeatureWeights feature_weights(const FastWeightLayer& layer, const Wiring& wiring) {
   const int64_t heads = wiring.heads, width = wiring.key_width;
-  const Tensor numbers = collapsed(*layer.input, layer.norm, layer.programme, wiring.products);  // [O, C + 2]
-  const Tensor by_head = numbers.view({heads, numbers.size(0) / heads, numbers.size(1)});
+  const Tensor map = collapsed(*layer.input, layer.norm, layer.program, wiring.products);  // [O, C + 2]
+  const Tensor by_head = map.view({heads, map.size(0) / heads, map.size(1)});
   FeatureWeights result;
   result.k = by_head.slice(1, 0, width);
   result.beta = by_head.select(1, by_head.size(1) - 1);

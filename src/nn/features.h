@@ -7,8 +7,8 @@
 ///     LayerNorm(A x + a) = gamma * B x~ / sqrt(|R x~|^2 + eps) + b,   x~ = [x; 1], B = [A a] less its column
 ///     means, R^T R = B^T B / d
 ///
-/// so the net's numbers are S diag(gamma) B (x~ r) + (S b + c) with one scalar r per time (README.md of the
-/// op scan, section 5).
+/// so the net's projections are S diag(gamma) B (x~ r) + (S b + c) with one scalar r per time (README.md of
+/// the op scan, section 5).
 
 namespace fastweights::nn {
 
@@ -31,7 +31,7 @@ FeatureWeights feature_weights(const FastWeightLayer& layer, const Wiring& wirin
 
 /// B^T B / d: [C + 1, C + 1]
 Tensor gram(const Linear& in, Products products);
-/// The net's numbers as a product of [x~ r; 1]: [O, C + 2]
+/// The net's projections as a product of [x~ r; 1]: [O, C + 2]
 Tensor collapsed(const Linear& in, const LayerNorm& norm, const Linear& out, Products products);
 
 }  // namespace fastweights::nn

@@ -24,15 +24,22 @@ Samples relu(const Samples& x) {
 
 }  // namespace
 
+Tensor linear(const Linear& layer, const Tensor& x, Products products) {
+  return fastweights::linear(x, layer.weight, layer.bias, products);
+}
+
 Samples linear(const Linear& layer, const Samples& x, Products products) {
-  Samples y = {fastweights::linear(x.value, layer.weight, layer.bias, products), {}};
+  Samples y = {linear(layer, x.value, products), {}};
   if (x.derivative.defined()) y.derivative = fastweights::linear(x.derivative, layer.weight, {}, products);
   return y;
 }
 
+Tensor layer_norm(const LayerNorm& layer, const Tensor& x) {
+  return at::layer_norm(x, {layer.weight.size(0)}, layer.weight, layer.bias, kLayerNormEpsilon);
+}
+
 Samples layer_norm(const LayerNorm& layer, const Samples& x) {
-  const int64_t size = x.value.size(-1);
-  Samples y = {at::layer_norm(x.value, {size}, layer.weight, layer.bias, kLayerNormEpsilon), {}};
+  Samples y = {layer_norm(layer, x.value), {}};
   if (!x.derivative.defined()) return y;
   // with n = (x - mean) / deviation: n' = (x' - mean(x') - n mean(n x')) / deviation
   const Tensor centred = x.value - row_mean(x.value);

@@ -8,8 +8,8 @@
 #include "fastweights/control.h"
 #include "fastweights/product.h"
 
-/// Plain layers. They act on a signal and, where it has one, on its time derivative by the chain rule: a
-/// `Samples` whose derivative is undefined is just a value.
+/// Plain layers, of a value alone (`Tensor`) or of a signal and its time derivative by the chain rule
+/// (`Samples`, whose derivative may be undefined).
 
 namespace fastweights::nn {
 
@@ -31,31 +31,34 @@ struct FeedForward {
   Linear in, out;
 };
 
-/// What a training pass multiplies with at random; undefined: nothing.
+/// Dropout masks of a training pass; undefined: no dropout.
 struct FeedForwardMasks {
   Tensor hidden;  // [R, F]
   Tensor output;  // [R, d]
 };
 
+/// x W^T + b; a layer may have no bias.
+Tensor linear(const Linear& layer, const Tensor& x, Products products = Products::Fast);
 Samples linear(const Linear& layer, const Samples& x, Products products);
+Tensor layer_norm(const LayerNorm& layer, const Tensor& x);
 Samples layer_norm(const LayerNorm& layer, const Samples& x);
 /// Over the last dimension.
 Samples softmax(const Samples& x, Products products);
 Samples feed_forward(const FeedForward& layer, const Samples& x, Products products,
                      const FeedForwardMasks& masks = {});
 
-/// A layer without one has an undefined bias.
+/// With No, the bias of a layer is undefined.
 enum class Bias { No, Yes };
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
 
-/// Makes layers with PyTorch's initial values and remembers their parameters by name, in order.
+/// Makes layers with PyTorch's initial values and records their parameters by name, in order.
 class ParameterMaker {
  public:
   ParameterMaker(uint64_t seed, at::ScalarType type) : random_(seed), type_(type) {}
 
   Linear linear(const std::string& name, int64_t inputs, int64_t outputs, Bias bias = Bias::Yes);
-  /// Numbers between -bound and bound.
+  /// Uniform between -bound and bound.
   Tensor uniform(const std::string& name, at::IntArrayRef shape, double bound);
   LayerNorm layer_norm(const std::string& name, int64_t size);
   FeedForward feed_forward(const std::string& name, int64_t size, int64_t hidden);

@@ -68,7 +68,7 @@ class Search {
   // and, with FirstStepGradient::Through, the first step
   Tensor shift_, next_shift_;
   Tensor first_dt_;     // joint with FirstStepGradient::Through: differentiable
-  Tensor first_nudge_;  // how far behind its start the first slope is taken, if that is a jump
+  Tensor first_nudge_;  // how far after its start the first slope is taken, if that is a jump
   std::map<std::pair<int64_t, int64_t>, std::vector<int64_t>> reached_;  // (step, output) -> samples
   std::map<int64_t, std::vector<int64_t>> restarts_;                     // step -> samples
   SearchResult result_;
@@ -148,7 +148,7 @@ Span Search::span(const std::vector<Attempt>& attempts) {
 }
 
 std::vector<double> Search::error_ratios(const StepResult& step, const Span& span) const {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor error = advance({}, span.dt(), step.slopes, tableau_.b_error);
   const Tensor tolerance = options_.atol + options_.rtol * at::maximum(y_.abs(), step.y1.abs());
   const Tensor ratio = size_of(error / tolerance).contiguous();
@@ -215,7 +215,7 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
 void Search::fail(Outcome outcome, StepGroup& group) {
   group.failed = true;
   if (!result_.status) return;
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const bool flat = !norm_.parts.empty() || y_.dim() == 0;
   const int64_t samples = flat ? 1 : y_.size(0);
   const Tensor sizes = std::get<0>(y_.reshape({samples, -1}).abs().max(1)).to(at::kDouble).cpu();
@@ -225,9 +225,9 @@ void Search::fail(Outcome outcome, StepGroup& group) {
   result_.status = {outcome, flat ? -1 : sample, group.t, group.dt, sizes[sample].item<double>()};
 }
 
-// groups whose start is no number cannot go anywhere
+// groups whose start is not finite cannot step
 void Search::check_start() {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor finite = at::isfinite(y_).logical_and(at::isfinite(slope_));
   const Tensor good =
       (joint_ ? finite.all().reshape({1}) : finite.reshape({y_.size(0), -1}).all(1)).cpu().contiguous();
@@ -256,17 +256,17 @@ bool Search::judge(StepGroup& group, const Attempt& attempt, double ratio) {
   const bool accepted = ratio <= 1 || smallest;
   ++(accepted ? result_.steps : result_.rejected);
   result_.log.push_back({group.t, attempt.dt, joint_ ? -1 : &group - groups_.data(), accepted});
-  // no step shrinks after it was accepted; an error that is not a number asks for the smallest factor
+  // no step shrinks after it was accepted; an error that is not finite takes the smallest factor
   const double floor = ratio < 1 ? 1 : kSmallestFactor;
-  const double wanted = kSafety / std::pow(ratio, 1.0 / tableau_.controller_order);
+  const double proposed = kSafety / std::pow(ratio, 1.0 / tableau_.controller_order);
   const double factor = ratio == 0     ? kLargestFactor
-                        : group.finite ? std::min(kLargestFactor, std::max(wanted, floor))
+                        : group.finite ? std::min(kLargestFactor, std::max(proposed, floor))
                                        : kSmallestFactor;
   group.dt = attempt.dt * factor;
   return accepted;
 }
 
-// accepted steps only; where samples step on their own, step n is everybody's n-th one and those who have
+// accepted steps only; where samples step on their own, step n is each sample's n-th one and those that have
 // fewer wait at their end
 Plan Search::plan() const {
   Plan plan;
@@ -303,7 +303,7 @@ Plan Search::plan() const {
   return plan;
 }
 
-// where a solve starts at a jump, it starts behind it
+// a solve that starts at a jump starts after it
 Time Search::first_slope_time() {
   Tensor nudge = at::zeros({static_cast<int64_t>(groups_.size())}, at::kDouble);
   bool any = false;
@@ -324,8 +324,9 @@ void Search::choose_first_steps() {
     for (StepGroup& group : groups_) group.dt = options_.first_step;
     return;
   }
-  const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
-  const RecordGradients record(through);
+  const bool through =
+      options_.first_step_gradient == FirstStepGradient::Through && at::GradMode::is_enabled();
+  const at::AutoGradMode record(through);
   const Tensor sizes = first_step().contiguous();
   for (size_t g = 0; g < groups_.size(); ++g) groups_[g].dt = sizes.data_ptr<double>()[g];
   if (through) first_dt_ = sizes;

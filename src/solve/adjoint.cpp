@@ -22,7 +22,7 @@ SolveOptions backward_options(const SolveOptions& options) {
            "[solve] adjoint_steps cannot be given steps; the adjoint goes back over given forward steps if ",
            "adjoint_steps is left out");
   if (AdaptiveSteps* adaptive = std::get_if<AdaptiveSteps>(&result.steps)) {
-    // one state has one set of times: everybody's
+    // one state has one set of times, that of all samples
     if (adaptive->stop_times.defined()) adaptive->stop_times = adaptive->stop_times.reshape({-1});
     if (adaptive->jump_times.defined()) adaptive->jump_times = adaptive->jump_times.reshape({-1});
     adaptive->first_step_gradient = FirstStepGradient::None;
@@ -76,13 +76,13 @@ struct BackwardProblem {
     Field field = f;
     if (ts.dim() == 2) {
       field = over_unit_interval(f, ts[i - 1], ts[i]);
-      // steps are at most as long as asked for in everybody's own time
+      // steps are at most as long as requested in each sample's own time
       const double longest = (ts[i] - ts[i - 1]).abs().max().item<double>();
       if (longest == 0) return state;
       scale_steps(local.steps, longest);
       ends = at::tensor({1.0, 0.0}, at::kDouble);
     }
-    // torchdiffeq integrates the gradient of time even if nobody wants it, and its error takes part in the
+    // torchdiffeq integrates the gradient of time even if it is not required, and its error takes part in the
     // choice of steps; without error control it can be left out
     const bool follow_time = time_gradients || std::holds_alternative<AdaptiveSteps>(local.steps);
     const auto time_gradient = follow_time ? TimeGradient::Follow : TimeGradient::Skip;
@@ -99,7 +99,7 @@ struct BackwardProblem {
 
   std::vector<Tensor> run(const Tensor& ys, const Tensor& grad_ys,
                           const std::vector<Tensor>& parameters) const {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const int64_t outputs = ts.size(0);
     const Augmented layout = {ys[0].sizes().vec(), ys[0].numel(), parameters};
     std::vector<Tensor> grads;
@@ -150,7 +150,7 @@ Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const
   const AdjointPass pass = same_steps ? given_adjoint(f, y0, ts, options) : interval_adjoint(f, ts, options);
   Solution solution;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     solution = solve_checked(f, y0.detach(), ts.detach(), options, {});
   }
   std::vector<Tensor> parameters;
@@ -159,7 +159,7 @@ Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const
   }
   std::vector<Tensor> inputs = {y0, ts};
   inputs.insert(inputs.end(), parameters.begin(), parameters.end());
-  // a copy shares the numbers without holding on to the graph that is about to be attached
+  // a copy shares the storage without keeping the graph that is about to be attached
   const Tensor ys = solution.ys.detach();
   const auto backward = [pass, ys](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
     return pass(ys, grads[0], saved);

@@ -82,7 +82,7 @@ struct GivenBackward {
 
   std::vector<Tensor> run(const Tensor& ys, const Tensor& grad_ys,
                           const std::vector<Tensor>& parameters) const {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Augmented layout = {ys[0].sizes().vec(), ys[0].numel(), parameters};
     const Tensor no_time = at::zeros({}, ys.options());
     std::vector<Tensor> grads;
@@ -94,7 +94,7 @@ struct GivenBackward {
       if (!outputs_at(n).empty()) {
         if (!std::isfinite(state.y.sum().item<double>()) && !at::isfinite(state.y).all().item<bool>()) {
           throw std::runtime_error(
-              message("[solve] the adjoint equation stopped being finite behind step time ", n,
+              message("[solve] the adjoint equation stopped being finite after step time ", n,
                       "; take smaller steps or look at the field there"));
         }
         reached = at_outputs({layout.y(state.y), layout.grad_y(state.y)}, n, ys, grad_ys);

@@ -33,7 +33,7 @@ Tensor augmented_slope(const Field& f, const Augmented& layout, const Time& t, c
                        TimeGradient time_gradient);
 
 /// A backward pass: outputs [T, ...], their gradients and the parameters to gradients of y0, of ts (undefined
-/// if nobody wants them) and of each parameter.
+/// if not required) and of each parameter.
 using AdjointPass = std::function<std::vector<Tensor>(const Tensor& ys, const Tensor& grad_ys,
                                                       const std::vector<Tensor>& parameters)>;
 

@@ -76,7 +76,7 @@ class Reversal {
 
  private:
   State forward(const State& from, int64_t begin, int64_t end) {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     State state = from;
     for (int64_t n = begin; n < end; ++n) {
       state = replay_step(plan_, method_, f_, state, n, plan_span(plan_, n), plan_.ts).state;
@@ -111,7 +111,7 @@ class Reversal {
 
   // back-propagation through one recorded step
   void step_backward(int64_t n, const State& state) {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     State from = detached(state);
     std::vector<Tensor> inputs = tensors(from);
     for (Tensor& input : inputs) input.set_requires_grad(true);
@@ -147,7 +147,7 @@ class Reversal {
   }
 
   void first_slope_backward(const State& first) {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     const Tensor y = first.y.detach().clone().set_requires_grad(true);
     std::vector<Tensor> inputs = {y};
     inputs.insert(inputs.end(), parameters_.begin(), parameters_.end());
@@ -173,7 +173,7 @@ class Reversal {
   std::map<int64_t, State> kept_;
 };
 
-// positions of the states that backward will want first, so that the forward pass can leave them there
+// positions of the states that the backward pass needs first, which the forward pass keeps
 std::vector<int64_t> first_checkpoints(int64_t steps, int64_t slots) {
   std::vector<int64_t> positions;
   int64_t begin = 0;
@@ -220,25 +220,25 @@ int64_t checkpoint_slots(int64_t memory_limit, int64_t bytes_per_state, int64_t 
 Tensor checkpointed_outputs(const Plan& plan, const Method& method, const Field& f, Evaluator& counted,
                             const Tensor& y0, const SolveOptions& options, const Tensor& ys) {
   const auto steps = static_cast<int64_t>(plan.steps.size());
-  const Plan numbers = without_gradients(plan);
+  const Plan detached = without_gradients(plan);
   State first = {y0.detach(), {}};
   auto kept = std::make_shared<std::map<int64_t, State>>();
   int64_t slots = 0;
   Tensor out = ys;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     if (plan.carries_slope && steps > 0)
-      first.slopes = {counted(first_slope_time(numbers, plan_span(numbers, 0).t0), first.y)};
+      first.slopes = {counted(first_slope_time(detached, plan_span(detached, 0).t0), first.y)};
     const int64_t history = std::holds_alternative<Adams>(method) ? std::get<Adams>(method).max_order : 1;
     slots = checkpoint_slots(options.memory_limit,
                              state_bytes({first.y, std::vector<Tensor>(history, first.y)}), steps);
     if (!out.defined()) {
       const std::vector<int64_t> positions = first_checkpoints(steps, slots);
-      std::vector<Piece> pieces = first_pieces(numbers, first.y);
+      std::vector<Piece> pieces = first_pieces(detached, first.y);
       State state = first;
       for (int64_t n = 0; n < steps; ++n) {
         if (std::binary_search(positions.begin(), positions.end(), n)) (*kept)[n] = state;
-        Replayed step = replay_step(numbers, method, counted, state, n, plan_span(numbers, n), numbers.ts);
+        Replayed step = replay_step(detached, method, counted, state, n, plan_span(detached, n), detached.ts);
         state = std::move(step.state);
         std::move(step.pieces.begin(), step.pieces.end(), std::back_inserter(pieces));
       }
@@ -250,10 +250,10 @@ Tensor checkpointed_outputs(const Plan& plan, const Method& method, const Field&
   inputs.insert(inputs.end(), options.parameters.begin(), options.parameters.end());
   std::vector<Tensor> saved = {y0};
   saved.insert(saved.end(), options.parameters.begin(), options.parameters.end());
-  const auto backward = [numbers, method, f, first, slots, kept, times](
+  const auto backward = [detached, method, f, first, slots, kept, times](
                             const std::vector<Tensor>& grads, const std::vector<Tensor>& saved_tensors) {
     std::vector<Tensor> parameters(saved_tensors.begin() + 1, saved_tensors.end());
-    Reversal reversal(numbers, method, f, parameters, grads[0], times);
+    Reversal reversal(detached, method, f, parameters, grads[0], times);
     // the states of the forward pass are used up; a second backward pass computes them again
     reversal.run(first, slots, std::exchange(*kept, {}));
     std::vector<Tensor> result = {reversal.grad_y0, reversal.grad_grid, reversal.grad_ts};

@@ -24,7 +24,7 @@ Tensor regular_grid(const Tensor& ts, double size, StageTimes precision) {
   return at::cat({grid.slice(0, 0, points - 1), times.slice(0, -1)}, 0).to(at::kDouble);
 }
 
-// what cannot be shortened or told apart in single precision
+// what cannot be shortened or distinguished in single precision
 void check_moved_grid(const Plan& plan) {
   if (plan.stage_times == StageTimes::Double && plan.shortening == 0) return;
   const Tensor grid = plan.grid.detach();
@@ -120,7 +120,7 @@ void place_shared_outputs(Plan& plan, GridPoints points) {
   }
 }
 
-// outputs of grids that belong to samples, at any place of the grid
+// outputs of grids that belong to samples, anywhere in the grid
 void place_sample_outputs(Plan& plan) {
   const Tensor grid = plan.grid.detach().contiguous(), ts = plan.ts.detach().contiguous();
   const double *g = grid.data_ptr<double>(), *t = ts.data_ptr<double>();
@@ -297,22 +297,22 @@ Tensor assemble(const std::vector<Piece>& pieces, int64_t outputs, const Tensor&
     }
     return at::stack(ys, 0);
   }
-  // where each (output, sample) stands in the long list of rows; what nobody made points to a row of NaN
+  // index of each (output, sample) in the list of rows; missing ones point to a row of NaN
   const int64_t samples = y0.size(0);
   std::vector<Tensor> rows;
-  std::vector<int64_t> place(outputs * samples, -1);
+  std::vector<int64_t> index_of(outputs * samples, -1);
   int64_t next = 0;
   for (const Piece& piece : pieces) {
     const Tensor which = piece.rows.defined() ? piece.rows : at::arange(samples, at::kLong);
     for (int64_t i = 0; i < which.size(0); ++i)
-      place[piece.index * samples + which.data_ptr<int64_t>()[i]] = next++;
+      index_of[piece.index * samples + which.data_ptr<int64_t>()[i]] = next++;
     rows.push_back(piece.y);
   }
   rows.push_back(at::full_like(y0.slice(0, 0, 1), std::nan("")));
-  for (int64_t& p : place) p = p < 0 ? next : p;
+  for (int64_t& p : index_of) p = p < 0 ? next : p;
   std::vector<int64_t> shape = y0.sizes().vec();
   shape.insert(shape.begin(), outputs);
-  return select_rows(at::cat(rows, 0), at::tensor(place, at::kLong)).view(shape);
+  return select_rows(at::cat(rows, 0), at::tensor(index_of, at::kLong)).view(shape);
 }
 
 }  // namespace fastweights

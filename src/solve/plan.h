@@ -6,7 +6,7 @@
 #include "solve/step.h"
 
 /// The steps of a solve as data: known before the first step where steps are fixed, found by the adaptive
-/// search otherwise. Whoever wants the numbers again (with gradients, from a checkpoint) replays the plan.
+/// search otherwise. To repeat the solve (with gradients, from a checkpoint), replay the plan.
 
 namespace fastweights {
 
@@ -41,7 +41,7 @@ struct Plan {
   bool tensor_times() const { return per_sample() || grid.requires_grad() || ts.requires_grad(); }
 };
 
-/// An output that was made: a row of ys, or some samples of it.
+/// A computed output: a row of ys, or some samples of it.
 struct Piece {
   int64_t index;
   Tensor rows;
@@ -60,13 +60,13 @@ Time first_slope_time(const Plan& plan, const Time& t0);
 /// Output time `index` for the given samples.
 Time output_time(const Tensor& ts, int64_t index, const Tensor& rows);
 
-/// What a step of a plan leaves: the state behind it, and its outputs.
+/// The result of a planned step: the state after it, and its outputs.
 struct Replayed {
   State state;
   std::vector<Piece> pieces;
 };
 
-/// Does step n of the plan from `state`. Span and output times are the plan's, or copies of them to
+/// Runs step n of the plan from `state`. Span and output times are the plan's, or copies of them to
 /// differentiate.
 Replayed replay_step(const Plan& plan, const Method& method, Evaluator& f, const State& state, int64_t n,
                      const Span& span, const Tensor& ts);
@@ -77,7 +77,7 @@ std::vector<Piece> replay(const Plan& plan, const Method& method, Evaluator& f, 
 /// Outputs that need no step.
 std::vector<Piece> first_pieces(const Plan& plan, const Tensor& y0);
 
-/// Puts the pieces together to [T, ...]; what is missing becomes NaN.
+/// Assembles the pieces to [T, ...]; missing ones become NaN.
 Tensor assemble(const std::vector<Piece>& pieces, int64_t outputs, const Tensor& y0);
 
 }  // namespace fastweights

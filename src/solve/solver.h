@@ -5,10 +5,10 @@
 
 namespace fastweights {
 
-/// A method is data, and data may be anybody's: whether its numbers fit together.
+/// Checks that the coefficients of a method are consistent; users may define their own.
 void check_method(const Method& method);
 
-/// solve() behind the checks of its arguments; the norm is for states that are made of parts.
+/// solve() after the checks of its arguments; the norm is for states that consist of parts.
 Solution solve_checked(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options,
                        const ErrorNorm& norm);
 

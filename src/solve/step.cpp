@@ -14,7 +14,7 @@ std::vector<double> scaled(std::vector<double> weights, const Time& dt) {
   return weights;
 }
 
-// a time in the precision of the solve; an operation on float32 numbers that is done in double and then
+// a time in the precision of the solve; an operation on float32 values that is done in double and then
 // rounded is the one of float32
 Time rounded(const Time& t, const Span& span) {
   return span.stage_times == StageTimes::Single ? Time(static_cast<float>(t.value())) : t;
@@ -48,7 +48,7 @@ struct Stretch {
   Time start, length;
 };
 
-// of torchdiffeq 0.1.0's methods rk4 alone goes from eps behind the start to eps before the end
+// of torchdiffeq 0.1.0's methods rk4 alone steps from eps after the start to eps before the end
 bool goes_shorter(const Tableau& tableau, const Span& span) {
   return span.shortening > 0 && tableau.name == "rk4";
 }
@@ -70,7 +70,7 @@ Time stage_time(const Tableau& tableau, int stage, const Stretch& stretch, const
 constexpr int kAdamsStart = 3;
 
 bool corrector_converged(const Tensor& before, const Tensor& now, const Adams& adams) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor tolerance = adams.atol + adams.rtol * at::maximum(before.abs(), now.abs());
   return ((before - now).abs() / tolerance).max().item<double>() < 1;
 }
@@ -152,7 +152,7 @@ Tensor Evaluator::operator()(const Time& t, const Tensor& y) {
   Tensor slope;
   if (watching_) {
     // recorded only to see whether there is something to record
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     slope = f_(t, y);
     if (slope.defined()) {
       saw_gradient_ = saw_gradient_ || slope.requires_grad();

@@ -7,7 +7,7 @@
 namespace fastweights {
 namespace {
 
-// the first of some sorted times behind t, or infinity
+// the first of some sorted times after t, or infinity
 double next_after(const std::vector<double>& times, double t) {
   const auto found = std::upper_bound(times.begin(), times.end(), t);
   return found == times.end() ? std::numeric_limits<double>::infinity() : *found;

@@ -91,7 +91,7 @@ std::vector<std::string> candidates(const std::string& name, int64_t layers) {
   static const std::map<std::string, std::vector<std::string>> kNames = {
       {"layers.0.input", {"update_net.input_proj"}},
       {"layers.0.norm", {"update_net.input_layer_norm"}},
-      {"layers.0.programme", {"update_net.kvb_net", "update_net.kb_net"}},
+      {"layers.0.program", {"update_net.kvb_net", "update_net.kb_net"}},
       {"layers.0.value", {"update_net.dx_dt_proj", "update_net.vs_proj"}},
       {"layers.0.value_norm", {"update_net.v_layer_norm"}},
       {"layers.0.value_out", {"update_net.v_net"}},
@@ -100,7 +100,7 @@ std::vector<std::string> candidates(const std::string& name, int64_t layers) {
       {"layers.0.ff.in", {"mid_ff_block.ff_layers.0"}},
       {"layers.0.ff.out", {"mid_ff_block.ff_layers.3"}},
       {"layers.1.norm", {"update_net2.input_layer_norm"}},
-      {"layers.1.programme", {"update_net2.kvb_net"}},
+      {"layers.1.program", {"update_net2.kvb_net"}},
       {"out", {"out_proj", "final_out_proj"}},
       {"ff.norm", {"ff_block.layer_norm", "final_ff_block.layer_norm"}},
       {"ff.in", {"ff_block.ff_layers.0", "final_ff_block.ff_layers.0"}},
@@ -222,7 +222,7 @@ std::map<std::string, std::string> load_parameters(Model& model,
     FW_CHECK(used.contains(theirs), "[published] this model has no place for ", theirs);
   }
   // only now, so that what does not fit changes nothing
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (const auto& [ours, tensor] : model.parameters()) tensor.copy_(tensors.at(names[ours]));
   return names;
 }

@@ -16,8 +16,8 @@ Tensor RfwpCell::write(const Tensor& told, const Tensor& h, const Tensor& w) con
   const int64_t d = norm.weight.size(0);
   const Tensor state = merged == MergedState::Tanh ? at::tanh(h) : h;
   const Tensor both = told + at::linear(state, merge.weight.narrow(1, d, d));
-  const Tensor numbers = linear(programme, both).view({h.size(0), wiring.heads, -1});
-  const nn::Programme p = nn::split_programme(numbers, wiring);
+  const Tensor numbers = linear(program, both).view({h.size(0), wiring.heads, -1});
+  const nn::Program p = nn::split_program(numbers, wiring);
   return w + wiring.rule.slope(p.k, p.v, p.beta, w);
 }
 
@@ -27,7 +27,7 @@ Tensor RfwpCell::read(const Tensor& q, const Tensor& w) const {
 }
 
 MergedState published_merging(const Rule& rule) {
-  return rule.name == hebb().name ? MergedState::Tanh : MergedState::Raw;
+  return rule.slope.kernel == RuleKernel::Hebb ? MergedState::Tanh : MergedState::Raw;
 }
 
 nn::Wiring rfwp_wiring(const Rule& rule, int64_t size, int64_t heads) {
@@ -42,7 +42,7 @@ RfwpCell make_rfwp_cell(const RfwpSizes& sizes, const Rule& rule, nn::ParameterM
   cell.input = make.linear("write.input", sizes.inputs, d);
   cell.norm = make.layer_norm("write.norm", d);
   cell.merge = make.linear("write.merge", 2 * d, d);
-  cell.programme = make.linear("write.programme", d, 2 * d + sizes.heads);
+  cell.program = make.linear("write.program", d, 2 * d + sizes.heads);
   cell.query_input = make.linear("read.input", sizes.inputs, d);
   cell.query_norm = make.layer_norm("read.norm", d);
   cell.query = make.linear("read.query", d, d);

@@ -6,7 +6,7 @@
 
 /// One row of a recurrent fast weight programmer. Of what was observed x, a state h and fast weights W:
 ///
-///     [k, v, b] = programme(merge([norm(input(x)), h])),   W+ = W + rule(k, v, sigmoid(b), W)
+///     [k, v, b] = program(merge([norm(input(x)), h])),   W+ = W + rule(k, v, sigmoid(b), W)
 ///     q = softmax(query(query_norm(query_input(x)))),      h+ = ff(out(W+ q))
 ///
 /// R is the number of rows that are written or read together, H heads have d / H numbers each.
@@ -21,8 +21,8 @@ struct RfwpCell {
   MergedState merged = MergedState::Raw;
   nn::Linear input;  // x -> d
   nn::LayerNorm norm;
-  nn::Linear merge;      // 2 d -> d
-  nn::Linear programme;  // d -> H (2 d / H + 1)
+  nn::Linear merge;    // 2 d -> d
+  nn::Linear program;  // d -> H (2 d / H + 1)
   nn::Linear query_input;
   nn::LayerNorm query_norm;
   nn::Linear query;

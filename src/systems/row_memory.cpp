@@ -1,63 +1,9 @@
 #include "systems/row_memory.h"
 
-#include <algorithm>
-
-#include "fastweights/scan.h"
-
 namespace fastweights {
 namespace {
 
 constexpr double kSmall = 1e-6;  // as published
-
-// Kernels do up to 16 recurrences at the price of one, and that price grows with the square of the width.
-// Products in chunks cost each of them about the same, so they win where heads are few and wide: from this
-// square for each recurrence on, as measured on one series of 100,000 rows.
-constexpr double kDeltaSquare = 512, kSumsSquare = 256;
-
-bool chunks_are_faster(const RowProgramme& rows) {
-  const Tensor lengths = rows.offsets.slice(0, 1) - rows.offsets.slice(0, 0, -1);
-  const int64_t count = rows.k.size(0), heads = rows.k.size(1), width = rows.k.size(2);
-  const double side_by_side = static_cast<double>(count * heads) / lengths.max().item<double>();
-  const double square = rows.beta.defined() ? kDeltaSquare : kSumsSquare;
-  return static_cast<double>(width * width) >= square * std::min(side_by_side, 16.0);
-}
-
-ScanInput scan_input(const RowProgramme& rows, const RowOrder& order) {
-  const int64_t samples = rows.offsets.size(0) - 1, heads = rows.k.size(1);
-  const auto plain = rows.k.options().requires_grad(false);
-  ScanInput in;
-  in.k = rows.k.unsqueeze(1);
-  in.v = rows.v.unsqueeze(1);
-  const Tensor rate = rows.beta.defined() ? rows.beta : at::ones({rows.k.size(0), heads}, plain);
-  in.beta = rate.unsqueeze(1);
-  in.q = rows.q.unsqueeze(1).unsqueeze(1);
-  in.dt = at::ones({rows.k.size(0)}, plain);
-  in.w0 = at::zeros({samples, heads, rows.v.size(2), rows.k.size(2)}, plain);
-  in.offsets = rows.offsets;
-  if (rows.outputs.defined()) {
-    const Tensor counts = order.output_offsets.slice(0, 1) - order.output_offsets.slice(0, 0, -1);
-    in.output_steps = rows.outputs - rows.offsets.slice(0, 0, -1).repeat_interleave(counts) + 1;
-    in.output_offsets = order.output_offsets;
-  }
-  return in;
-}
-
-}  // namespace
-
-// a unit step of Euler is the rule itself, and W_n q = W_{n-1} q + W' q
-RowReads write_and_read(const RowProgramme& rows, const RowOrder& order, Backend backend) {
-  const ScanOptions options = {.rule = rows.beta.defined() ? delta_pre() : hebb(),
-                               .method = euler(),
-                               .reads = ScanReads::Both,
-                               .backend = backend};
-  const ScanInput in = scan_input(rows, order);
-  if (backend == Backend::Auto && (chunks_are_faster(rows) || !scan_refusal(in, options).empty()))
-    return chunkwise(rows);
-  const ScanOutput out = scan(in, options);
-  return {(out.y + out.dy).view(rows.v.sizes()), rows.outputs.defined() ? out.w : Tensor(), out.backend};
-}
-
-namespace {
 
 // places among a step's rows that are wanted, step by step
 struct RowPicks {
@@ -92,9 +38,14 @@ RowReads linear_transformer(const Tensor& numbers, const RowOrder& order, Backen
   const Tensor more =
       at::zeros({numbers.size(0), numbers.size(1), 1}, numbers.options().requires_grad(false));
   const auto key = [&](const Tensor& x) { return at::cat({at::elu(x) + 1, more}, 2); };
-  const RowReads sums = write_and_read(
-      {key(parts[0]), key(parts[1]), at::cat({parts[2], more + 1}, 2), {}, order.offsets, order.outputs},
-      order, backend);
+  const RowReads sums = row_scan({key(parts[0]),
+                                  key(parts[1]),
+                                  at::cat({parts[2], more + 1}, 2),
+                                  {},
+                                  order.offsets,
+                                  order.outputs,
+                                  order.output_offsets},
+                                 backend);
   const Tensor y = sums.y.narrow(2, 0, width) / (sums.y.narrow(2, width, 1) + kSmall);
   return {y, sums.w.defined() ? sums.w.narrow(2, 0, width).narrow(3, 0, width) : Tensor(), sums.backend};
 }
@@ -103,9 +54,9 @@ RowReads delta_net(const Tensor& numbers, const RowOrder& order, Backend backend
   const int64_t width = numbers.size(2) / 3;
   const auto part = [&](int64_t i) { return numbers.narrow(2, i * width, width); };
   const Tensor beta = at::sigmoid(numbers.select(2, 3 * width));
-  return write_and_read(
-      {at::softmax(part(0), -1), at::softmax(part(1), -1), part(2), beta, order.offsets, order.outputs},
-      order, backend);
+  return row_scan({at::softmax(part(0), -1), at::softmax(part(1), -1), part(2), beta, order.offsets,
+                   order.outputs, order.output_offsets},
+                  backend);
 }
 
 // row by row, since what is read at a row is written with at the next

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "fastweights/backend.h"
-#include "ops/chunkwise.h"
+#include "ops/scan/row_scan.h"
 #include "systems/packed.h"
 
 /// Fast weights that are written and read at every row. The slow net's numbers are [R, H, 3 h + 1] in all of
@@ -16,9 +15,6 @@ struct RowOrder {
   Tensor outputs;         // [M] int64: rows behind which W is wanted, or none ...
   Tensor output_offsets;  // [B + 1] int64: ... for each sample
 };
-
-/// By the delta rule where there are rates, else by sums: kernels or products in chunks, whichever is faster.
-RowReads write_and_read(const RowProgramme& rows, const RowOrder& order, Backend backend);
 
 RowReads linear_transformer(const Tensor& numbers, const RowOrder& order, Backend backend);
 RowReads delta_net(const Tensor& numbers, const RowOrder& order, Backend backend);

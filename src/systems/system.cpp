@@ -62,14 +62,6 @@ double feed_forward_parameters(double state, int64_t feed_forward_size, int64_t 
   return 2 * static_cast<double>(layers) * state * hidden;
 }
 
-Tensor linear(const nn::Linear& layer, const Tensor& x) {
-  return layer.bias.defined() ? at::linear(x, layer.weight, layer.bias) : at::linear(x, layer.weight);
-}
-
-Tensor layer_norm(const nn::LayerNorm& layer, const Tensor& x) {
-  return at::layer_norm(x, {layer.weight.size(0)}, layer.weight, layer.bias, nn::kLayerNormEpsilon);
-}
-
 std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t size,
                                          nn::ParameterMaker& make) {
   if (config.static_features == 0) return {};
@@ -98,7 +90,7 @@ Tensor last_rows(const Tensor& rows, const Tensor& offsets) {
 }
 
 Status finite_status(const ModelOutput& output) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor values = output.outputs.detach();
   if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
   const int64_t row = at::nonzero(at::isfinite(values).logical_not().any(-1))[0].item<int64_t>();

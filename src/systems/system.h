@@ -41,10 +41,6 @@ double base_parameters(const SharedOptions& options, int64_t layers = 1);
 double field_parameters(double state, double hidden, int64_t layers, double out);
 double feed_forward_parameters(double state, int64_t feed_forward_size, int64_t layers);
 
-/// x W^T + b; a layer may have no bias.
-Tensor linear(const nn::Linear& layer, const Tensor& x);
-Tensor layer_norm(const nn::LayerNorm& layer, const Tensor& x);
-
 /// Static features through one hidden layer of relus: [B, F] to [B, size].
 struct StaticNet {
   nn::Linear hidden, out;

@@ -89,7 +89,7 @@ Tensor weighted_sum_value(const Tensor& base, const Tensor* terms, const double*
   return sum.defined() ? sum : at::zeros_like(terms[0]);
 }
 
-// no saved tensors and no std::function: this node stands behind every stage of every recorded step
+// no saved tensors and no std::function: every stage of every recorded step has this node
 struct WeightedSumNode : Node {
   std::vector<double> weights;
 
@@ -183,13 +183,5 @@ std::vector<Tensor> vector_jacobian(const std::vector<Tensor>& outputs, const st
   }
   return result;
 }
-
-RecordGradients::RecordGradients(bool on) : before_(at::GradMode::is_enabled()) {
-  at::GradMode::set_enabled(on);
-}
-
-RecordGradients::~RecordGradients() { at::GradMode::set_enabled(before_); }
-
-bool recording_gradients() { return at::GradMode::is_enabled(); }
 
 }  // namespace fastweights

@@ -5,13 +5,12 @@
 
 #include "fastweights/tensor.h"
 
-/// The few pieces of LibTorch's autograd that the library needs, so that one source file includes its
-/// headers.
+/// What the library needs of LibTorch's autograd, so that only one source file includes its headers.
 
 namespace fastweights {
 
-/// Gradients of the outputs and the saved tensors to gradients of the inputs; an output that nobody used has
-/// an undefined gradient, and an input that needs none may get one.
+/// Gradients of the outputs and the saved tensors to gradients of the inputs. The gradient of an unused
+/// output is undefined; inputs that need no gradient may get one.
 using Backward =
     std::function<std::vector<Tensor>(const std::vector<Tensor>& grads, const std::vector<Tensor>& saved)>;
 
@@ -31,20 +30,5 @@ Tensor weighted_sum(const Tensor& base, const std::vector<Tensor>& terms, const 
 /// Vector-Jacobian products; an output without gradient is left out, an input that was not used gets zeros.
 std::vector<Tensor> vector_jacobian(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                     const std::vector<Tensor>& grad_outputs);
-
-/// Switches the recording of gradients on or off for a scope.
-class RecordGradients {
- public:
-  explicit RecordGradients(bool on);
-  ~RecordGradients();
-  RecordGradients(const RecordGradients&) = delete;
-  RecordGradients& operator=(const RecordGradients&) = delete;
-
- private:
-  bool before_;
-};
-
-/// Whether gradients are recorded now.
-bool recording_gradients();
 
 }  // namespace fastweights

@@ -7,7 +7,7 @@
 
 #include "fastweights/tensor.h"
 
-/// What the library needs to know of GPUs beyond tensors. Without CUDA there are none.
+/// What the library needs of GPUs besides tensors. tensor/cuda/stubs.cpp stands in where CUDA is absent.
 
 namespace fastweights {
 
@@ -17,15 +17,15 @@ std::string device_refusal();
 /// The stream (a cudaStream_t) that LibTorch works on now, on the device of this tensor.
 void* cuda_stream(const Tensor& tensor);
 
-/// Bytes on a device: of all, and those that could still be had, counting what LibTorch keeps unused.
+/// Bytes of a device: in total, and available, including what LibTorch's allocator caches.
 struct DeviceMemory {
   int64_t total, free;
 };
 DeviceMemory device_memory(const at::Device& device);
 
-/// Whether this says that a device has no memory left.
+/// Whether the error is a device out of memory.
 bool is_out_of_memory(const std::exception& error);
-/// What LibTorch keeps unused goes back to the device.
+/// Empties the cache of LibTorch's allocator.
 void release_device_memory();
 
 /// Most bytes in use on the device since the last call, and now.
@@ -34,10 +34,10 @@ struct DeviceUse {
 };
 DeviceUse device_use(const at::Device& device);
 
-/// Measures work of a device by its own clock.
+/// Measures device time.
 class DeviceTimer {
  public:
-  /// Begins where the device's work is now.
+  /// Starts after the work queued so far.
   explicit DeviceTimer(const at::Device& device);
   ~DeviceTimer();
   DeviceTimer(const DeviceTimer&) = delete;
@@ -49,16 +49,16 @@ class DeviceTimer {
   void *start_ = nullptr, *stop_ = nullptr;
 };
 
-/// Work of a device that was recorded once and is done again as a whole, without the CPU's part in it. What
-/// it reads and writes stays where it was.
+/// A CUDA graph: device work that is captured once and replayed as a whole, without the work of the CPU. It
+/// reads and writes the same memory every time.
 class DeviceGraph {
  public:
   explicit DeviceGraph(const at::Device& device);
   ~DeviceGraph();
   DeviceGraph(const DeviceGraph&) = delete;
   DeviceGraph& operator=(const DeviceGraph&) = delete;
-  /// Neither may wait for the device or copy from the CPU. `warm` is done once and sets up what the work
-  /// needs; the work itself is only recorded.
+  /// Neither function may synchronise or copy from the CPU. `warm` runs once and sets up what the work needs;
+  /// the work itself is only captured.
   void record(const std::function<void()>& warm, const std::function<void()>& work);
   void replay();
 
@@ -67,13 +67,12 @@ class DeviceGraph {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Waits until a device has done all it was told.
+/// Waits until a device has finished all queued work.
 void synchronise(const at::Device& device);
 
-/// A copy on the device, on its way when this returns: the numbers go through memory that the device can read
-/// by itself.
+/// An asynchronous copy on the device, through pinned memory.
 Tensor on_device(const Tensor& tensor, const at::Device& device);
-/// The same into a tensor that is there.
+/// The same into an existing tensor.
 void copy_to_device(const Tensor& from, const Tensor& to);
 
 }  // namespace fastweights

@@ -139,16 +139,16 @@ Tensor linear_value(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   return bias.defined() ? y.add_(bias) : y;
 }
 
-// gradients of x, weight and bias; `wanted` says which of them
+// gradients of x, weight and bias; `required` says which of them
 std::vector<Tensor> linear_gradients(const Tensor& grad, const Tensor& x, const Tensor& weight,
-                                     const std::vector<bool>& wanted) {
+                                     const std::vector<bool>& required) {
   const Tensor g = rows_of(grad);  // [R, O]
   const int64_t count = g.size(0), out = g.size(1), in = weight.size(1);
   std::vector<Tensor> result(3);
-  if (wanted[0]) result[0] = product({count, out, in, out, 1}, g, weight.contiguous(), x.sizes());
-  if (wanted[1]) result[1] = product({out, count, in, 1, out}, g, rows_of(x), weight.sizes());
+  if (required[0]) result[0] = product({count, out, in, out, 1}, g, weight.contiguous(), x.sizes());
+  if (required[1]) result[1] = product({out, count, in, 1, out}, g, rows_of(x), weight.sizes());
   // a sum is a product with ones, all of which are the same one
-  if (wanted[2]) result[2] = product({1, count, out, 0, 0}, at::ones({1}, g.options()), g, {out});
+  if (required[2]) result[2] = product({1, count, out, 0, 0}, at::ones({1}, g.options()), g, {out});
   return result;
 }
 
@@ -160,12 +160,12 @@ constexpr int64_t kFewRows = 4096;
 
 // the same on a GPU, by the library's products
 std::vector<Tensor> device_gradients(const Tensor& grad, const Tensor& x, const Tensor& weight,
-                                     const std::vector<bool>& wanted) {
+                                     const std::vector<bool>& required) {
   const Tensor g = rows_of(grad);  // [R, O]
   std::vector<Tensor> result(3);
-  if (wanted[0]) result[0] = at::mm(g, weight).view(x.sizes());
-  if (wanted[1]) result[1] = at::mm(g.t(), rows_of(x));
-  if (wanted[2])
+  if (required[0]) result[0] = at::mm(g, weight).view(x.sizes());
+  if (required[1]) result[1] = at::mm(g.t(), rows_of(x));
+  if (required[2])
     result[2] = g.size(0) > kFewRows ? g.sum(0) : at::mv(g.t(), at::ones({g.size(0)}, g.options()));
   return result;
 }
@@ -178,14 +178,14 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Product
   if (!elsewhere && (products == Products::Fast || !has_kernel(x))) return at::linear(x, weight, bias);
   Tensor y;  // [..., O]
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     y = elsewhere ? at::linear(x, weight, bias) : linear_value(x, weight, bias);
   }
-  const std::vector<bool> wanted = {wants_gradient(x), wants_gradient(weight), wants_gradient(bias)};
+  const std::vector<bool> required = {wants_gradient(x), wants_gradient(weight), wants_gradient(bias)};
   const auto backward = elsewhere ? device_gradients : linear_gradients;
   return differentiable("linear", {y}, {x, weight, bias}, {x, weight},
                         [=](const std::vector<Tensor>& grads, const std::vector<Tensor>& saved) {
-                          return backward(grads[0], saved[0], saved[1], wanted);
+                          return backward(grads[0], saved[0], saved[1], required);
                         })[0];
 }
 
@@ -194,7 +194,7 @@ Tensor matvec(const Tensor& w, const Tensor& k) {
   if (!has_kernel(w)) return (w * k.unsqueeze(-2)).sum(-1);
   Tensor out;  // [..., M]
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = matvec_value(w, k);
   }
   const bool of_w = wants_gradient(w), of_k = wants_gradient(k);
@@ -211,7 +211,7 @@ Tensor matvec_transposed(const Tensor& w, const Tensor& v) {
   if (!has_kernel(w)) return (w * v.unsqueeze(-1)).sum(-2);
   Tensor out;  // [..., K]
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = matvec_transposed_value(w, v);
   }
   const bool of_w = wants_gradient(w), of_v = wants_gradient(v);
@@ -227,7 +227,7 @@ Tensor sigmoid(const Tensor& x, Products products) {
   if (products == Products::Fast || !has_kernel(x)) return at::sigmoid(x);
   Tensor y;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     y = at::exp(at::neg(x)).add_(1).reciprocal_();
   }
   // what is saved must not know its own history
@@ -243,7 +243,7 @@ Tensor softmax(const Tensor& x, Products products) {
   if (products == Products::Fast || !has_kernel(x)) return at::softmax(x, -1);
   Tensor y;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     y = at::softmax(x, -1);
   }
   const Tensor kept = y.detach();

@@ -7,6 +7,7 @@
 #include "fastweights/device.h"
 #include "fastweights/error.h"
 #include "tensor/device.h"
+#include "tensor/tf32.h"
 
 namespace fastweights {
 
@@ -27,6 +28,10 @@ at::Device find_device(const std::string& name) {
 void use_tf32(Tf32 use) {
   at::globalContext().setFloat32MatmulPrecision(use == Tf32::Yes ? "high" : "highest");
 }
+
+Tf32Guard::Tf32Guard(Tf32 use) : before_(at::globalContext().float32MatmulPrecision()) { use_tf32(use); }
+
+Tf32Guard::~Tf32Guard() { at::globalContext().setFloat32MatmulPrecision(before_); }
 
 std::string libtorch_version() { return TORCH_VERSION; }
 

@@ -12,7 +12,7 @@ using torch::autograd::Edge;
 using torch::autograd::Node;
 using torch::autograd::variable_list;
 
-// what a sum tells the one before it: "I have been there in this pass"
+// a mark for the sum before it: visited in this pass
 const Tensor& greeting() {
   static const Tensor kGreeting = at::zeros({}, at::kDouble);
   return kGreeting;
@@ -41,7 +41,7 @@ struct StageSumNode : Node {
   variable_list apply(variable_list&& grads) override {
     std::vector<Tensor>& arrived = shared->arrived;
     arrived.resize(shared->weights.size());
-    // nobody came before in this pass: what is there is left over from an earlier one
+    // the first of this pass: what is stored is left over from an earlier one
     if (!grads[1].defined()) arrived.assign(arrived.size(), Tensor());
     arrived[index] = grads[0];
 
@@ -87,10 +87,10 @@ StageSums::~StageSums() {
 Tensor StageSums::next(const std::vector<Tensor>& slopes, std::vector<double> weights) {
   const bool recorded_before = shared_ && shared_->latest;
   const bool record =
-      recording_gradients() && (recorded_before || base_.requires_grad() || needs_gradient(slopes));
+      at::GradMode::is_enabled() && (recorded_before || base_.requires_grad() || needs_gradient(slopes));
   Tensor out;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = weighted_sum(base_, slopes, weights);
   }
   if (!shared_) shared_ = std::make_shared<StageGradients>();

@@ -45,7 +45,7 @@ void DeviceAdam::apply(const Tensor& gradient, const Tensor& norm, double clip) 
                                   .beta2 = options_.beta2,
                                   .epsilon = options_.epsilon,
                                   .weight_decay = options_.weight_decay,
-                                  .numbers = numbers_.data_ptr<double>()};
+                                  .rates = numbers_.data_ptr<double>()};
   kernels::cuda_adam(step, cuda_stream(flat_));
 }
 
@@ -70,7 +70,7 @@ void DeviceAdam::set_state(const AdamState& state) {
     for (const Tensor& tensor : list) parts.push_back(tensor.reshape({-1}));
     return at::cat(parts, 0);
   };
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   first_.copy_(flat(state.first));
   second_.copy_(flat(state.second));
   steps_ = state.steps.empty() ? 0 : *std::max_element(state.steps.begin(), state.steps.end());

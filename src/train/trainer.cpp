@@ -10,6 +10,7 @@
 #include "fastweights/error.h"
 #include "fastweights/nearest.h"
 #include "fastweights/train.h"
+#include "systems/parameter_names.h"
 #include "tensor/autograd.h"
 #include "train/device_training.h"
 
@@ -317,7 +318,7 @@ void Trainer::choose(TrainEpoch& record) {
 
 void Trainer::take_best() {
   if (best_.empty()) return;
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const std::vector<Tensor> parameters = model_.parameter_tensors();
   for (size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(best_[i]);
 }
@@ -340,7 +341,8 @@ NamedTensors Trainer::state() const {
   return out;
 }
 
-void Trainer::set_state(const NamedTensors& state) {
+void Trainer::set_state(const NamedTensors& given) {
+  const NamedTensors state = with_present_names(given);
   const NamedParameters& all = model_.parameters();
   const Tensor counts = saved_list(state, "counts", 5, at::kLong),
                numbers = saved_list(state, "numbers", 4, at::kDouble),
@@ -360,7 +362,7 @@ void Trainer::set_state(const NamedTensors& state) {
   }
   adam.steps.assign(adam_steps.data_ptr<int64_t>(), adam_steps.data_ptr<int64_t>() + adam_steps.size(0));
   // all of it is there: from here on nothing is refused
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < all.size(); ++i) all[i].second.copy_(parameters[i]);
   if (device_) {
     device_->adam().set_state(adam);

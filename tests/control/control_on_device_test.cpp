@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "control/on_device.h"
+#include "control/cuda/on_device.h"
 #include "fastweights/device.h"
 #include "support/support.h"
 #include "tensor/device.h"

@@ -119,7 +119,7 @@ Samples sampled(const Control& control, const RaggedTimes& times) {
   return out;
 }
 
-// knots, times in between, before and behind; nothing for the sample before the last
+// knots, times between, before and after them; nothing for the sample before the last
 RaggedTimes some_times(const Control& control) {
   Random random(3);
   const double* t = control.knots().data_ptr<double>();

@@ -147,7 +147,7 @@ struct Problem {
   }
 
   void roll_out(const SolverConfig& solver) {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Tensor h0 =
         model.encode ? file.tensor("in.prior_sample") : at::zeros({seen.samples(), model.size}, at::kDouble);
     const Run said = run(model, solver, seen, h0, Fed::Own);
@@ -169,10 +169,7 @@ void check_delta_loop(GoldenFile& file) {
   }
   const int64_t samples = inputs[0].size(0), length = inputs[0].size(2);
   const Tensor offsets = at::arange(samples + 1, at::kLong) * length;
-  const Packed packed = pack(offsets);
-  const Tensor y = write_and_read({rows[3], rows[0], rows[1], rows[2].squeeze(-1), offsets, {}},
-                                  {packed, offsets, {}, {}}, Backend::Auto)
-                       .y;
+  const Tensor y = row_scan({rows[3], rows[0], rows[1], rows[2].squeeze(-1), offsets}, Backend::Auto).y;
   const Tensor back = y.view({samples, length, y.size(1), y.size(2)}).transpose(1, 2);
   file.compare("out.y", back, kRounding);
   const Tensor loss = (file.tensor("in.weight") * back).sum();

@@ -75,7 +75,7 @@ RfwpCell rfwp_cell(const GoldenFile& file, Parameters& parameters) {
   cell.input = parameters.linear("update_layer.input_proj");
   cell.norm = parameters.layer_norm("update_layer.input_layer_norm");
   cell.merge = parameters.linear("update_layer.merge_layer");
-  cell.programme = parameters.linear("update_layer.kvb_net");
+  cell.program = parameters.linear("update_layer.kvb_net");
   cell.query_input = parameters.linear("input_proj");
   cell.query_norm = parameters.layer_norm("input_layer_norm");
   cell.query = parameters.linear("query_net");

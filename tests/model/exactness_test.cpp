@@ -50,7 +50,7 @@ Tensor weights_at_the_end(ProgrammerConfig config, const std::string& method, do
   config.solver.steps = StepRule::Fixed;
   config.solver.method = method;
   config.solver.step_size = step;
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   return model_of(config).forward({.series = series}).w[0];
 }
 
@@ -93,7 +93,7 @@ struct Hebb {
   Tensor k, v, beta;
 };
 
-Hebb hebb_programme(const PlainModel& plain, const testing::Reading& x) {
+Hebb hebb_program(const PlainModel& plain, const testing::Reading& x) {
   const Drive drive = plain.config.drive;
   const bool keys_from_x = drive == Drive::X || drive == Drive::DerivativeValues;
   const bool values_from_x = drive == Drive::X || drive == Drive::DerivativeKeys;
@@ -123,17 +123,17 @@ TEST(Exactness, HebbIsTheSumOfItsWritings) {
     const Model model = model_of(config);
     const PlainModel plain(model);
     const RaggedSeries series = observations({6, 2, 4});
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Tensor got = model.forward({.series = series}).w[0];
     for (int64_t b = 0; b < 3; ++b) {
       const RaggedSeries one = testing::sample_of(series, b, config.time_unit);
       const Control control(one, {.interpolation = c.interpolation});
       const Samples start = control.sample(one.times.slice(0, 0, 1));
-      const Hebb first = hebb_programme(plain, {start.value[0], start.derivative[0]});
+      const Hebb first = hebb_program(plain, {start.value[0], start.derivative[0]});
       Tensor w = (first.beta.unsqueeze(-1) * testing::times_transposed(first.v, first.k))[0];
       for (int64_t n = 0; n + 1 < one.times.size(0); ++n) {
         const double from = one.times[n].item<double>(), to = one.times[n + 1].item<double>();
-        const Hebb p = hebb_programme(plain, at_stages(control, from, to));
+        const Hebb p = hebb_program(plain, at_stages(control, from, to));
         for (int i = 0; i < ThreeEighths::kStages; ++i) {
           const Tensor written = p.beta[i].unsqueeze(-1) * testing::times_transposed(p.v[i], p.k[i]);
           w = w + (to - from) * ThreeEighths::b[i] * written;
@@ -171,7 +171,7 @@ TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
   const RaggedSeries series = observations({7, 3, 4});
   const Tensor w0 = random({3, 2, 5, 3}, 90);
   const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor got = model.forward({.series = series, .start = FastWeightState{{w0}, begins}}).w[0];
   for (int64_t b = 0; b < 3; ++b) {
     const RaggedSeries one = testing::sample_of(series, b, config.time_unit);
@@ -221,7 +221,7 @@ TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
     const RaggedSeries series = observations({8, 3, 6});
     const Tensor w0 = random({3, 2, 5, 3}, 91);
     const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Tensor got = model.forward({.series = series, .start = FastWeightState{{w0}, begins}}).w[0];
     for (int64_t b = 0; b < 3; ++b) {
       const PlainWindows windows = plain_windows(testing::sample_of(series, b, config.time_unit), clock);

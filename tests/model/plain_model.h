@@ -59,7 +59,7 @@ class PlainModel {
   /// Keys and rates from u, values from w or, where the layer has no projection for them, from u as well.
   Raw raw(int64_t l, const Tensor& u, const Tensor& w) const {
     const int64_t keys = config.key_width, values = config.value_width;
-    const Tensor numbers = by_head(linear(name(l, "programme"), norm(name(l, "norm"), encoded(l, u))));
+    const Tensor numbers = by_head(linear(name(l, "program"), norm(name(l, "norm"), encoded(l, u))));
     const Tensor k = numbers.slice(-1, 0, keys), b = numbers.slice(-1, -1);
     if (!has(name(l, "value"))) return {k, numbers.slice(-1, keys, keys + values), b};
     Tensor v = linear(name(l, "value"), w);
@@ -80,7 +80,7 @@ class PlainModel {
 
   /// The time derivative of FFN(W q(x)): a row of the Jacobian at a time, by autograd.
   Tensor read_derivative(int64_t l, const Reading& in, const Tensor& w, const Tensor& dw) const {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     std::vector<Tensor> columns;
     const int64_t width = config.heads * config.value_width;
     for (int64_t j = 0; j < width; ++j) {

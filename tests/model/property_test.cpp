@@ -329,7 +329,7 @@ enum class Blocks { No, Yes };
 // gives the model's parameter `name` of `from`, with its rows and columns in the order of the heads
 void copy_permuted(const Model& from, Model& to, const std::string& name, Blocks rows, Blocks columns,
                    const Tensor& order) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < from.parameters().size(); ++i) {
     const std::string& full = from.parameters()[i].first;
     if (full.rfind(name + ".", 0) != 0) continue;
@@ -353,7 +353,7 @@ Model with_heads(const Model& model, const Tensor& order) {
     const Blocks encoded = l > 0 || c.residual ? Blocks::Yes : Blocks::No;
     copy(layer + ".input", encoded, Blocks::No);
     copy(layer + ".norm", encoded, Blocks::No);
-    copy(layer + ".programme", Blocks::Yes, encoded);
+    copy(layer + ".program", Blocks::Yes, encoded);
     copy(layer + ".value", Blocks::Yes, inputs);
     copy(layer + ".value_norm", Blocks::Yes, Blocks::No);
     copy(layer + ".value_out", Blocks::Yes, Blocks::Yes);

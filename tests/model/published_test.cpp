@@ -142,7 +142,7 @@ Loading small_model() {
   Loading result = {Model(config, {.seed = 5}), {}};
   const std::pair<const char*, const char*> names[] = {{"layers.0.input", "update_net.input_proj"},
                                                        {"layers.0.norm", "update_net.input_layer_norm"},
-                                                       {"layers.0.programme", "update_net.kb_net"},
+                                                       {"layers.0.program", "update_net.kb_net"},
                                                        {"layers.0.value", "update_net.vs_proj"},
                                                        {"layers.0.query", "query_net"},
                                                        {"out", "out_proj"},
@@ -166,7 +166,7 @@ TEST(Published, ParametersComeInByTheirPublishedNames) {
   Loading loading = small_model();
   const auto names = published::load_parameters(loading.model, loading.tensors);
   ASSERT_EQ(names.size(), loading.model.parameters().size());
-  EXPECT_EQ(names.at("layers.0.programme.weight"), "model.update_net.kb_net.weight");
+  EXPECT_EQ(names.at("layers.0.program.weight"), "model.update_net.kb_net.weight");
   for (const auto& [name, tensor] : loading.model.parameters()) {
     EXPECT_TRUE(at::equal(tensor, loading.tensors.at(names.at(name)))) << name;
     EXPECT_TRUE(tensor.requires_grad() && tensor.is_leaf()) << name;
@@ -200,14 +200,14 @@ TEST(Published, TensorsThatDoNotFitAreNamedAndChangeNothing) {
       {[&](auto& t) {
          t[kb] = random({6, 8}, 1);
        },
-       "[published] model.update_net.kb_net.weight must be [8, 6] for layers.0.programme.weight, got [6, 8]"},
+       "[published] model.update_net.kb_net.weight must be [8, 6] for layers.0.program.weight, got [6, 8]"},
       {[&](auto& t) { t["model.linear.bias"] = random({}, 1); },
        "[published] model.linear.bias must be [2] for head.bias, got []"},
       {[&](auto& t) { t[kb] = Tensor(); },
-       "[published] model.update_net.kb_net.weight must be [8, 6] for layers.0.programme.weight, got "
+       "[published] model.update_net.kb_net.weight must be [8, 6] for layers.0.program.weight, got "
        "nothing"},
       {[&](auto& t) { t.erase(kb); },
-       "[published] there is no tensor for layers.0.programme.weight, which would be "
+       "[published] there is no tensor for layers.0.program.weight, which would be "
        "update_net.kvb_net.weight "
        "or update_net.kb_net.weight"},
       {[&](auto& t) { t.erase("model.initial_network.bias"); },

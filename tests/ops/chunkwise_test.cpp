@@ -1,4 +1,4 @@
-#include "ops/chunkwise.h"
+#include "ops/scan/chunkwise.h"
 
 #include "support/support.h"
 #include "tensor/autograd.h"
@@ -7,7 +7,7 @@ namespace fastweights::testing {
 namespace {
 
 // three samples, the second one without rows, the third one longer than some chunks
-RowProgramme some_rows() {
+RowProgram some_rows() {
   const int64_t rows = 5 + 0 + 23;
   return {random({rows, 2, 3}, 1),
           at::softmax(random({rows, 2, 3}, 2), -1),
@@ -18,7 +18,7 @@ RowProgramme some_rows() {
 }
 
 // one row after another
-RowReads row_by_row(const RowProgramme& rows) {
+RowReads row_by_row(const RowProgram& rows) {
   std::vector<Tensor> ys, ws;
   for (int64_t b = 0; b + 1 < rows.offsets.size(0); ++b) {
     Tensor w = at::zeros({2, 4, 3}, at::kDouble);
@@ -33,7 +33,7 @@ RowReads row_by_row(const RowProgramme& rows) {
   return {at::stack(ys), at::stack(ws).index_select(0, rows.outputs), {}};
 }
 
-void expect_rows(RowProgramme rows, int64_t chunk) {
+void expect_rows(RowProgram rows, int64_t chunk) {
   std::vector<Tensor> inputs = {rows.q, rows.k, rows.v};
   if (rows.beta.defined()) inputs.push_back(rows.beta);
   for (Tensor& input : inputs) input.set_requires_grad(true);
@@ -53,9 +53,25 @@ TEST(Chunkwise, DeltaRuleIsTheRecurrence) {
 
 TEST(Chunkwise, SumsAreTheRecurrence) {
   for (const int64_t chunk : {1, 4, 7, 23, 64}) {
-    RowProgramme rows = some_rows();
+    RowProgram rows = some_rows();
     rows.beta = Tensor();
     expect_rows(rows, chunk);
+  }
+}
+
+TEST(RowScan, AutomaticTakesKernelsForNarrowHeadsAndChunksForWideOnes) {
+  const auto rows_of_width = [](int64_t width) {
+    return RowProgram{.q = random({40, 1, width}, 1),
+                      .k = at::softmax(random({40, 1, width}, 2), -1),
+                      .v = random({40, 1, width}, 3),
+                      .beta = at::sigmoid(random({40, 1}, 4)),
+                      .offsets = at::tensor({0, 40}, at::kLong)};
+  };
+  for (const int64_t width : {4, 32}) {
+    const RowProgram rows = rows_of_width(width);
+    const RowReads automatic = row_scan(rows, Backend::Auto), kernels = row_scan(rows, Backend::Cpu);
+    EXPECT_EQ(automatic.backend, width == 4 ? kernels.backend : "reference");
+    EXPECT_LT(relative_error(automatic.y, kernels.y), 1e-12) << width;
   }
 }
 

@@ -18,7 +18,7 @@ struct Layers {
   }
 };
 
-Layers random_layers(int64_t channels, int64_t units, int64_t numbers) {
+Layers random_layers(int64_t channels, int64_t units, int64_t projections) {
   Random random(3);
   const auto make = [&](std::vector<int64_t> shape) {
     return uniform(shape, -1, 1, random, at::kFloat).to(at::kDouble).set_requires_grad(true);
@@ -26,7 +26,7 @@ Layers random_layers(int64_t channels, int64_t units, int64_t numbers) {
   Layers l;
   l.in = {make({units, channels}), make({units})};
   l.norm = {make({units}), make({units})};
-  l.out = {make({numbers, units}), make({numbers})};
+  l.out = {make({projections, units}), make({projections})};
   return l;
 }
 
@@ -35,9 +35,9 @@ double error(const Tensor& got, const Tensor& expected) {
   return difference / expected.abs().max().item<double>();
 }
 
-void expect_agreement(int64_t channels, int64_t units, int64_t numbers) {
-  const RecordGradients on(true);
-  const Layers layers = random_layers(channels, units, numbers);
+void expect_agreement(int64_t channels, int64_t units, int64_t projections) {
+  const at::AutoGradMode on(true);
+  const Layers layers = random_layers(channels, units, projections);
   const Tensor map = nn::collapsed(layers.in, layers.norm, layers.out, Products::FixedOrder),
                gram = nn::gram(layers.in, Products::FixedOrder);
   Random random(4);
@@ -48,9 +48,10 @@ void expect_agreement(int64_t channels, int64_t units, int64_t numbers) {
   std::vector<Tensor> single;
   for (const Tensor& x : layers.list()) single.push_back(x.detach().to(at::kFloat));
   const auto at_ = [&](int i) { return single[i].data_ptr<float>(); };
-  const kernels::CudaLayers task = {channels, units, numbers, at_(0), at_(1), at_(2), at_(3), at_(4), at_(5)};
+  const kernels::CudaLayers task = {channels, units,  projections, at_(0), at_(1),
+                                    at_(2),   at_(3), at_(4),      at_(5)};
   Tensor made = at::full(map.sizes(), NAN, at::kFloat), square = at::full(gram.sizes(), NAN, at::kDouble);
-  emulated_cuda::run(static_cast<unsigned>(numbers + channels + 1), kernels::cuda::kCollapseColumns, [&] {
+  emulated_cuda::run(static_cast<unsigned>(projections + channels + 1), kernels::cuda::kCollapseColumns, [&] {
     kernels::cuda::collapse(task, made.data_ptr<float>(), square.data_ptr<double>());
   });
   EXPECT_LT(error(made, map.detach()), 1e-6);
@@ -64,7 +65,7 @@ void expect_agreement(int64_t channels, int64_t units, int64_t numbers) {
       to_(0), to_(1), to_(2), to_(3), to_(4), to_(5), centred.data_ptr<double>()};
   const Tensor grad_single = grad_map.to(at::kFloat);
   kernels::cuda::CollapseRoom room;
-  emulated_cuda::run(static_cast<unsigned>(units + numbers), kernels::cuda::kCollapseColumns, [&] {
+  emulated_cuda::run(static_cast<unsigned>(units + projections), kernels::cuda::kCollapseColumns, [&] {
     kernels::cuda::collapse_backward(task, grad_single.data_ptr<float>(), grad_gram.data_ptr<double>(), grads,
                                      room);
   });

@@ -5,8 +5,8 @@
 #include <new>
 
 #include "base/random.h"
+#include "ops/scan/cpu/kernel.h"
 #include "ops/scan/cuda/finish.cuh"
-#include "ops/scan/kernel.h"
 
 /// The kernels of a GPU, thread by thread on the CPU (emulated_cuda), against those of the CPU in float64:
 /// outputs, reads, slopes and all gradients.
@@ -60,18 +60,20 @@ struct Arrays {
 };
 
 struct Batch {
-  std::vector<int64_t> lengths = {5, 0, 1, 19}, offsets = {0}, places, output_offsets = {0};
+  std::vector<int64_t> lengths = {5, 0, 1, 19}, offsets = {0}, output_steps, output_offsets = {0};
 
   Batch() {
     for (const int64_t length : lengths) {
       offsets.push_back(offsets.back() + length);
-      for (const int64_t place : {int64_t{0}, length / 2, length, length}) places.push_back(place);
-      output_offsets.push_back(static_cast<int64_t>(places.size()));
+      for (const int64_t step : {int64_t{0}, length / 2, length, length}) output_steps.push_back(step);
+      output_offsets.push_back(static_cast<int64_t>(output_steps.size()));
     }
   }
   int64_t samples() const { return static_cast<int64_t>(lengths.size()); }
   int64_t rows() const { return offsets.back(); }
-  CudaSamples pointers() const { return {offsets.data(), places.data(), output_offsets.data(), samples()}; }
+  CudaSamples pointers() const {
+    return {offsets.data(), output_steps.data(), output_offsets.data(), samples()};
+  }
 };
 
 Numbers<double> drawn(int64_t count, double low, double high, Random& random) {
@@ -135,7 +137,7 @@ void run_cpu(const ScanPlan& plan, const Batch& batch, Results& r) {
                              h,
                              batch.offsets[b],
                              batch.lengths[b],
-                             batch.places.data() + first,
+                             batch.output_steps.data() + first,
                              first,
                              batch.output_offsets[b + 1] - first};
       const auto kept = room((plan.kept(batch.lengths[b]) + 1) * lanes);
@@ -178,7 +180,7 @@ Results expected_of(const Case& c, const ScanPlan& plan, const Batch& batch) {
   v.dt = drawn(rows, 0.2, 1, random);
   v.start = drawn(batch.samples() * matrix, -1, 1, random);
   v.q = drawn(rows * c.stages * c.queries * vector, -1, 1, random);
-  v.out = unset<double>(batch.places.size() * matrix);
+  v.out = unset<double>(batch.output_steps.size() * matrix);
   v.y = unset<double>(v.q.size());
   if (c.extras) v.g = unset<double>(rows * c.stages * vector);
   g.out = drawn(static_cast<int64_t>(v.out.size()), -1, 1, random);
@@ -245,7 +247,7 @@ void expect_agreement(const Case& c) {
 
 constexpr int phi(ScanPhi kind) { return static_cast<int>(kind); }
 
-TEST(CudaKernels, SharedProgrammes) {
+TEST(CudaKernels, SharedPrograms) {
   expect_agreement<Kind<8, true, phi(ScanPhi::Tanh), 4, false>>(
       {.phi = ScanPhi::Tanh, .width = 8, .heads = 5, .stages = 4});
   expect_agreement<Kind<5, true, phi(ScanPhi::Difference), 4, false>>({.phi = ScanPhi::Difference,
@@ -258,7 +260,7 @@ TEST(CudaKernels, SharedProgrammes) {
       {.phi = ScanPhi::Softmax, .width = 13, .heads = 2, .stages = 4, .beta_rows = 4});
 }
 
-TEST(CudaKernels, AProgrammeForEachStage) {
+TEST(CudaKernels, AProgramForEachStage) {
   expect_agreement<Kind<20, false, phi(ScanPhi::Tanh), 4, false>>(
       {.phi = ScanPhi::Tanh, .width = 20, .heads = 2, .stages = 4, .p_rows = 4, .s_rows = 4, .beta_rows = 4});
   expect_agreement<Kind<4, false, phi(ScanPhi::Difference), 4, false>>(

@@ -5,8 +5,8 @@
 #include <ctime>
 
 #include "kernels/instruction_set.h"
-#include "ops/scan/fused.h"
-#include "ops/scan/kernel.h"
+#include "ops/scan/cpu/fused.h"
+#include "ops/scan/cpu/kernel.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
 

@@ -3,7 +3,6 @@
 #include "fastweights/error.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
-#include "tensor/autograd.h"
 
 /// Every message of scan, and cases that its kernels leave to the definition.
 
@@ -83,7 +82,7 @@ TEST(ScanBadInput, OffsetsAreCheckedBeforeTheyAreUsed) {
   EXPECT_EQ(without_outputs(at::empty({2, 2}, at::kDouble)), shape);
 }
 
-TEST(ScanBadInput, ProgrammesMustFitTheMatrices) {
+TEST(ScanBadInput, ProgramsMustFitTheMatrices) {
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions&) { i.k = Tensor(); }),
             "[scan] k must be [9, P, [2, 3]], got nothing");
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions&) { i.k = i.k.slice(0, 1); }),
@@ -97,16 +96,16 @@ TEST(ScanBadInput, ProgrammesMustFitTheMatrices) {
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions&) {
               i.v = i.v.repeat({1, 3, 1, 1});
             }),
-            "[scan] v must have 1 or 4 programmes per step, got 3");
+            "[scan] v must have 1 or 4 programs per step, got 3");
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions&) { i.beta = i.beta.slice(1, 1); }),
-            "[scan] beta must have 1 or 4 programmes per step, got 0");
+            "[scan] beta must have 1 or 4 programs per step, got 0");
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions&) { i.v = i.v.to(at::kFloat); }),
             "[scan] v must be Double like w0, got Float");
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions& o) {
               o.method = ExactFlow{};
               i.k = i.k.repeat({1, 4, 1, 1});
             }),
-            "[scan] k must have 1 or 1 programmes per step, got 4");
+            "[scan] k must have 1 or 1 programs per step, got 4");
 }
 
 TEST(ScanBadInput, OutputsMustLieInTheirSamples) {
@@ -117,8 +116,8 @@ TEST(ScanBadInput, OutputsMustLieInTheirSamples) {
     });
   };
   EXPECT_EQ(outputs({5, 5, 0}, {0, 2, 2, 3, 3}), "");
-  EXPECT_EQ(outputs({6}, {0, 1, 1, 1, 1}), "[scan] sample 0 has 5 steps, but W is wanted after 6");
-  EXPECT_EQ(outputs({2, -1}, {0, 1, 2, 2, 2}), "[scan] sample 1 has 3 steps, but W is wanted after -1");
+  EXPECT_EQ(outputs({6}, {0, 1, 1, 1, 1}), "[scan] sample 0 has 5 steps, but W is requested after 6");
+  EXPECT_EQ(outputs({2, -1}, {0, 1, 2, 2, 2}), "[scan] sample 1 has 3 steps, but W is requested after -1");
   EXPECT_EQ(outputs({4, 3}, {0, 2, 2, 2, 2}),
             "[scan] sample 0: output_steps must not fall, but 3 comes after 4");
   EXPECT_EQ(outputs({4, 3}, {0, 2, 2, 2}), "[scan] output_offsets must be int64 [5]");
@@ -147,7 +146,7 @@ TEST(ScanBadInput, QueriesMustFitStagesAndSides) {
 }
 
 TEST(ScanBadInput, RulesMustHaveASlopeAndTheExactFlowALinearOne) {
-  EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.rule.slope = nullptr; }),
+  EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.rule.slope = {}; }),
             "[scan] the rule has no slope");
   for (const Rule& rule : {delta_post(), oja_softmax()}) {
     EXPECT_EQ(
@@ -170,9 +169,9 @@ TEST(ScanBadInput, GradientsOfGradientsAreRefused) {
 TEST(ScanBadInput, TensorsAreOnOneDevice) {
   const auto away = [](Tensor& x) { x = at::empty(x.sizes(), x.options().device(at::kMeta)); };
   EXPECT_EQ(refused([&](ScanInput& i, ScanOptions&) { away(i.dt); }),
-            "[scan] dt must be on cpu like w0, and is on meta");
+            "[scan] dt must be on cpu like w0, got meta");
   EXPECT_EQ(refused([&](ScanInput& i, ScanOptions&) { away(i.k); }),
-            "[scan] k must be on cpu like w0, and is on meta");
+            "[scan] k must be on cpu like w0, got meta");
 }
 
 TEST(ScanBadInput, CudaIsRefused) {

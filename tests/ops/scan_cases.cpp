@@ -15,7 +15,7 @@ namespace {
 
 bool is_oja(const Rule& rule) { return rule.name == "oja" || rule.name == "oja_softmax"; }
 
-Tensor whole_numbers(const std::vector<int64_t>& numbers) { return at::tensor(numbers, at::kLong); }
+Tensor integers(const std::vector<int64_t>& values) { return at::tensor(values, at::kLong); }
 
 // random numbers in float32 precision, one seed after another
 struct Source {
@@ -35,7 +35,7 @@ Times times_of(const ScanCase& c) {
   for (size_t b = 0; b < c.steps.size(); ++b) {
     const int64_t n = c.steps[b];
     offsets.push_back(offsets.back() + n);
-    if (c.wanted == Wanted::Ends) {
+    if (c.outputs_at == OutputsAt::Ends) {
       outputs.push_back(n);
     } else if (b % 3 == 0) {
       for (int64_t at : {int64_t{0}, n / 2, n / 2, n}) outputs.push_back(at);
@@ -44,7 +44,7 @@ Times times_of(const ScanCase& c) {
     }
     output_offsets.push_back(static_cast<int64_t>(outputs.size()));
   }
-  return {whole_numbers(offsets), whole_numbers(outputs), whole_numbers(output_offsets)};
+  return {integers(offsets), integers(outputs), integers(output_offsets)};
 }
 
 // lengths of values for which Oja's steps do not overshoot
@@ -81,12 +81,12 @@ ScanResult collected(const ScanOutput& out, const Leaves& leaves, const ScanOutp
   return result;
 }
 
-// numbers of the slow net before their forms, [R, rows, H, D] or [R, rows, H]
+// projections of the slow net before their activation, [R, rows, H, D] or [R, rows, H]
 struct Raw {
   Tensor k, v, beta;
 };
 
-Raw raw_programme(const ScanFeatures& f) {
+Raw raw_program(const ScanFeatures& f) {
   const auto product = [&](const Tensor& z, const Tensor& weight, int64_t rows) {
     return at::matmul(z.slice(1, 0, rows).unsqueeze(2).unsqueeze(2), weight.transpose(-1, -2)).squeeze(3);
   };
@@ -96,7 +96,7 @@ Raw raw_programme(const ScanFeatures& f) {
           product(first, f.beta_weight.unsqueeze(1), f.key_rows).squeeze(-1)};
 }
 
-ScanInput formed(const Raw& raw, const ScanFeatures& f, const ProgrammeForms& forms) {
+ScanInput formed(const Raw& raw, const ScanFeatures& f, const ProgramForms& forms) {
   ScanInput input;
   input.k = forms.key == KeyForm::Softmax ? at::softmax(raw.k, -1) : raw.k;
   input.v = forms.value == ValueForm::Tanh ? at::tanh(raw.v) : raw.v;
@@ -180,7 +180,7 @@ std::string ScanCase::name() const {
   std::string text =
       message(rule.name, ", ", tableau ? tableau->name : "exact flow", ", width ", width, ", heads ", heads,
               ", steps ", at::IntArrayRef(steps), ", rows of k, v, beta ", rows(keys), rows(values),
-              rows(rates), wanted == Wanted::Ends ? ", W at the ends" : ", W here and there");
+              rows(rates), outputs_at == OutputsAt::Ends ? ", W at the ends" : ", W here and there");
   if (queries > 0)
     text += message(", queries ", queries, read == Read::Plain ? " plain" : " transposed", " reads ",
                     static_cast<int>(reads));
@@ -201,7 +201,7 @@ std::vector<ScanMethod> fused_methods() {
 
 std::vector<ScanMethod> fused_methods(const Rule& rule) {
   std::vector<ScanMethod> methods = fused_methods();
-  // in place: g++ 12 takes the text of a method that is not there for one that is read
+  // in place: g++ 12 warns of the absent text of a method otherwise
   if (rule.name == "hebb" || rule.name == "oja" || rule.name == "delta_pre")
     methods.emplace_back(std::in_place_type<ExactFlow>);
   return methods;
@@ -304,7 +304,7 @@ ScanResult run(const ScanInput& input, const ScanOptions& options, const ScanOut
   return collected(scan(given, options), leaves, weights);
 }
 
-ScanResult run(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options,
+ScanResult run(const ScanFeatures& input, const ProgramForms& forms, const ScanOptions& options,
                const ScanOutput& weights) {
   ScanFeatures features = input;
   const Leaves leaves = leaves_of(features);
@@ -334,8 +334,8 @@ ScanResult definition(const ScanCase& c) {
   }
   ScanFeatures features = features_input(c, at::kDouble);
   Leaves leaves = leaves_of(features);
-  const size_t wanted = leaves.size();
-  const Raw raw = raw_programme(features);
+  const size_t count = leaves.size();
+  const Raw raw = raw_program(features);
   const ScanInput input = formed(raw, features, c.made->forms);
   leaves.insert(leaves.end(), {{"k", raw.k}, {"v", raw.v}, {"b", raw.beta}, {"beta", input.beta}});
   ScanResult result =
@@ -347,7 +347,7 @@ ScanResult definition(const ScanCase& c) {
   measure(result, "v_weight", scale_of_weight(result.at("gradient of v"), last));
   measure(result, "dt",
           scale_of_dt(features.dt.detach(), input.beta.detach(), result.at("gradient of beta")));
-  result.entries.resize(result.entries.size() - leaves.size() + wanted);
+  result.entries.resize(result.entries.size() - leaves.size() + count);
   return result;
 }
 

@@ -10,11 +10,12 @@
 
 namespace fastweights::testing {
 
-/// Whether all stages of a step share a programme.
+/// Whether all stages of a step share a program.
 enum class Rows { Shared, PerStage };
 
-/// When W is wanted: at the end of each sample, or at the start, in the middle, twice there, and not at all.
-enum class Wanted { Ends, Mixed };
+/// When W is requested: at the end of each sample; or at the start, twice in the middle and at the end of
+/// some, once inside others, and never.
+enum class OutputsAt { Ends, Mixed };
 
 enum class Mask { None, Factors };
 
@@ -24,7 +25,7 @@ struct MadeOf {
   int64_t features = 3;          // F
   Rows rows = Rows::Shared;      // of the features; one per stage, if keys or values ask for it
   Mask mask = Mask::None;
-  ProgrammeForms forms = {};
+  ProgramForms forms = {};
 };
 
 /// Head widths with kernels of their own, and some without.
@@ -40,7 +41,7 @@ struct ScanCase {
   int64_t queries = 0;
   Read read = Read::Plain;
   ScanReads reads = ScanReads::Weights;
-  Wanted wanted = Wanted::Ends;
+  OutputsAt outputs_at = OutputsAt::Ends;
   std::optional<MadeOf> made = {};  // or they are given
   uint64_t seed = 1;
 
@@ -53,7 +54,7 @@ std::vector<ScanMethod> fused_methods();
 std::vector<ScanMethod> fused_methods(const Rule& rule);
 
 /// Inputs that keep long recurrences tame: keys are shares, rates lie in (0, 1), steps in (0.2, 1). They are
-/// rounded to float32, so that both types start from the same numbers.
+/// rounded to float32, so that both types start from the same values.
 ScanInput given_input(const ScanCase& c, at::ScalarType type);
 ScanFeatures features_input(const ScanCase& c, at::ScalarType type);
 
@@ -72,7 +73,7 @@ struct ScanResult {
 };
 ScanResult run(const ScanCase& c, at::ScalarType type, Backend backend);
 
-/// The definition in float64. Programmes are made of features here, too, once more in plain sight.
+/// The definition in float64. Programs are made of features here, too, once more in plain sight.
 ScanResult definition(const ScanCase& c);
 
 /// Equal up to rounding, of which there is more the longer the samples are.
@@ -86,7 +87,7 @@ ScanOutput random_weights(const ScanFeatures& input, uint64_t seed = 1);
 /// Inputs at hand, of which leaves are copied, and gradients of the outputs weighted so; an output without
 /// weights is not used.
 ScanResult run(const ScanInput& input, const ScanOptions& options, const ScanOutput& weights);
-ScanResult run(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options,
+ScanResult run(const ScanFeatures& input, const ProgramForms& forms, const ScanOptions& options,
                const ScanOutput& weights);
 
 ScanOptions options_of(const ScanCase& c, Backend backend);

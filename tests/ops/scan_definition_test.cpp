@@ -1,16 +1,16 @@
 #include <cmath>
 
-#include "ops/scan/reference.h"
+#include "ops/scan/definition.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
 
-/// The definition of scan against plain loops, the exact flow against a matrix exponential, and their
-/// gradients against differences.
+/// The definition of scan against plain loops and the reference backend against the definition, the exact
+/// flow against a matrix exponential, and their gradients against differences.
 
 namespace fastweights::testing {
 namespace {
 
-// keys and values of different widths, programmes per stage, queries
+// keys and values of different widths, programs per stage, queries
 ScanInput oblong_input(const Rule& rule, int64_t stages, Read read) {
   const int64_t rows = 6, heads = 2, keys = 3, values = 4;
   ScanInput input;
@@ -27,7 +27,7 @@ ScanInput oblong_input(const Rule& rule, int64_t stages, Read read) {
   return input;
 }
 
-// dW/dt of one head in plain numbers
+// dW/dt of one head, element by element
 Tensor plain_slope(const std::string& rule, const Tensor& k, const Tensor& v, double beta, const Tensor& w) {
   const int64_t rows = v.size(0), columns = k.size(0);
   const auto key = k.accessor<double, 1>(), value = v.accessor<double, 1>();
@@ -97,7 +97,7 @@ ScanOutput plain_scan(const ScanInput& input, const std::string& rule, const Tab
   return out;
 }
 
-// six steps in numbers of order 1; methods of many stages have coefficients of order 10 that cancel
+// six steps with values of order 1; methods of many stages have coefficients of order 10 that cancel
 constexpr double kRounding = 1e-13;
 
 TEST(ScanDefinition, IsPlainLoops) {
@@ -106,9 +106,8 @@ TEST(ScanDefinition, IsPlainLoops) {
       for (const Read read : {Read::Plain, Read::Transposed}) {
         const ScanInput input = oblong_input(rule, method.stages(), read);
         const ScanOutput got =
-            scan(input, {.rule = rule, .method = method, .read = read, .reads = ScanReads::Both});
+            scan_definition(input, {.rule = rule, .method = method, .read = read, .reads = ScanReads::Both});
         const ScanOutput expected = plain_scan(input, rule.name, method, read);
-        EXPECT_EQ(got.backend, "reference");
         EXPECT_LT(relative_error(got.w, expected.w), kRounding) << rule.name << " " << method.name;
         EXPECT_LT(relative_error(got.y, expected.y), kRounding) << rule.name << " " << method.name;
         EXPECT_LT(relative_error(got.dy, expected.dy), kRounding) << rule.name << " " << method.name;
@@ -117,32 +116,70 @@ TEST(ScanDefinition, IsPlainLoops) {
   }
 }
 
-// a number of everything that comes out
+// a scalar that depends on every output
 Tensor weighted(const ScanOutput& out, const ScanOutput& weights) {
   return (out.w * weights.w).sum() + (out.y * weights.y).sum() + (out.dy * weights.dy).sum();
+}
+
+struct Member {
+  const char* name;
+  Tensor ScanInput::*member;
+};
+constexpr Member kDifferentiable[] = {{"k", &ScanInput::k},       {"v", &ScanInput::v},
+                                      {"beta", &ScanInput::beta}, {"dt", &ScanInput::dt},
+                                      {"w0", &ScanInput::w0},     {"q", &ScanInput::q}};
+
+void expect_reference_is_the_definition(const ScanInput& input, ScanOptions options) {
+  options.reads = ScanReads::Both;
+  options.backend = Backend::Reference;
+  const ScanOutput definition = scan_definition(input, options), reference = scan(input, options);
+  EXPECT_EQ(reference.backend, "reference");
+  const ScanOutput weights = random_weights(input, options);
+  const ScanResult got = run(input, options, weights);
+  // the same operations on the same values; only sums over the batch and over rows may be grouped otherwise
+  EXPECT_LT(relative_error(reference.w, definition.w), 1e-15) << options.rule.name;
+  EXPECT_LT(relative_error(reference.y, definition.y), 1e-15) << options.rule.name;
+  EXPECT_LT(relative_error(reference.dy, definition.dy), 1e-15) << options.rule.name;
+  for (const Member& m : kDifferentiable) {
+    const auto loss = [&](const Tensor& x) {
+      ScanInput moved = input;
+      moved.*m.member = x;
+      return weighted(scan_definition(moved, options), weights);
+    };
+    EXPECT_LT(relative_error(got.at(std::string("gradient of ") + m.name),
+                             autograd_gradient(loss, input.*m.member)),
+              kRounding)
+        << options.rule.name << ", " << m.name;
+  }
+}
+
+TEST(ScanDefinition, TheReferenceBackendIsIt) {
+  for (const Rule& rule : all_rules()) {
+    for (const ScanMethod& method : fused_methods(rule)) {
+      for (const Read read : {Read::Plain, Read::Transposed}) {
+        const Tableau* tableau = std::get_if<Tableau>(&method);
+        expect_reference_is_the_definition(oblong_input(rule, tableau ? tableau->stages() : 1, read),
+                                           {.rule = rule, .method = method, .read = read});
+      }
+    }
+  }
 }
 
 void expect_gradients_are_differences(const ScanInput& input, ScanOptions options) {
   options.reads = ScanReads::Both;
   const ScanOutput weights = random_weights(input, options);
   const ScanResult got = run(input, options, weights);
-  for (const auto& [name, member] : {std::pair("k", &ScanInput::k),
-                                     {"v", &ScanInput::v},
-                                     {"beta", &ScanInput::beta},
-                                     {"dt", &ScanInput::dt},
-                                     {"w0", &ScanInput::w0},
-                                     {"q", &ScanInput::q}}) {
-    const auto pointer = member;
+  for (const Member& m : kDifferentiable) {
     const auto loss = [&](const Tensor& x) {
       ScanInput moved = input;
-      moved.*pointer = x;
+      moved.*m.member = x;
       return weighted(scan(moved, options), weights);
     };
     // steps of 1e-5 leave 1e-10 of third derivatives, and rounding 1e-11 of the loss
-    EXPECT_LT(relative_error(got.at(std::string("gradient of ") + name),
-                             central_difference(loss, input.*pointer, 1e-5)),
+    EXPECT_LT(relative_error(got.at(std::string("gradient of ") + m.name),
+                             central_difference(loss, input.*m.member, 1e-5)),
               1e-8)
-        << options.rule.name << ", " << name;
+        << options.rule.name << ", " << m.name;
   }
 }
 

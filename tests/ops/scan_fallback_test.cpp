@@ -2,7 +2,7 @@
 #include "ops/scan_cases.h"
 #include "support/support.h"
 
-/// Cases that the kernels leave to the definition, and why.
+/// Cases in which scan falls back to the reference path, and why.
 
 namespace fastweights::testing {
 namespace {
@@ -12,7 +12,7 @@ struct Fallback {
   ScanOptions options;
 };
 
-// the kernels say why they cannot, nobody else is asked silently, and Auto takes the definition
+// the kernels say why they refuse, an explicit request is an error, and Auto falls back to the reference path
 void expect_fallback(const Fallback& f, const std::string& why) {
   ScanOptions options = f.options;
   EXPECT_EQ(scan_refusal(f.input, options), why);
@@ -36,7 +36,7 @@ TEST(ScanFallback, WhatTheKernelsCanIsNotRefused) {
 }
 
 // twice the step of a method is not its step, but a good method of many stages comes near one of few: the
-// numbers are compared with small steps of rk4 by the kernels
+// result is compared with small steps of rk4 by the kernels
 TEST(ScanFallback, MethodsOfManyStages) {
   for (const Rule& rule : all_rules()) {
     Fallback f = fallback({.rule = rule, .method = dopri5()});
@@ -73,26 +73,58 @@ TEST(ScanFallback, KeysAndValuesOfDifferentWidths) {
   }
 }
 
-TEST(ScanFallback, RulesOfOnesOwn) {
-  ScanCase c = {};
-  Rule rule = delta_pre();
-  rule.name = "mine";
-  c.rule = rule;
-  const Fallback f = fallback(c);
-  expect_fallback(f, "rule mine has no kernel");
-  ScanOptions known = f.options;
-  known.rule = delta_pre();
-  known.backend = Backend::Cpu;
-  EXPECT_LT(relative_error(scan(f.input, f.options).w, scan(f.input, known).w), 1e-14);
+// a slope of another form than the built-in ones
+RuleSlope forgetting_slope() {
+  return [](const Tensor& k, const Tensor& v, const Tensor& beta, const Tensor& w) {
+    return outer_product(beta * v, k) - 0.1 * w;
+  };
 }
 
-TEST(ScanFallback, OtherTypesOfNumbers) {
+TEST(ScanFallback, RulesWithTheirOwnSlope) {
+  const Fallback f = fallback({.rule = {.name = "mine", .slope = forgetting_slope()}});
+  expect_fallback(f, "rule mine has no kernel");
+}
+
+TEST(ScanFallback, TheNameOfARuleDoesNotChooseItsKernel) {
+  // a slope of one's own under a built-in name runs as written
+  const Fallback mine = fallback({.rule = {.name = "mine", .slope = forgetting_slope()}});
+  Fallback disguised = mine;
+  disguised.options.rule.name = "delta_pre";
+  expect_fallback(disguised, "rule delta_pre has no kernel");
+  EXPECT_TRUE(at::equal(scan(disguised.input, disguised.options).w, scan(mine.input, mine.options).w));
+  // also where it replaces that of a copy
+  Fallback replaced = mine;
+  replaced.options.rule = delta_pre();
+  replaced.options.rule.slope = forgetting_slope();
+  expect_fallback(replaced, "rule delta_pre has no kernel");
+  EXPECT_TRUE(at::equal(scan(replaced.input, replaced.options).w, scan(mine.input, mine.options).w));
+  // and a renamed copy keeps its kernel
+  for (const Rule& rule : all_rules()) {
+    const Fallback known = fallback({.rule = rule});
+    Fallback renamed = known;
+    renamed.options.rule.name = "mine";
+    renamed.options.backend = Backend::Cpu;
+    EXPECT_TRUE(at::equal(scan(renamed.input, renamed.options).w, scan(known.input, known.options).w))
+        << rule.name;
+  }
+}
+
+TEST(ScanFallback, TheExactFlowAsksTheKernelAndNotTheName) {
+  Fallback f = fallback({.rule = delta_pre(), .method = ExactFlow{}});
+  f.options.rule.name = "mine";
+  EXPECT_NE(scan(f.input, f.options).backend, "reference");
+  f.options.rule = {.name = "delta_pre", .slope = forgetting_slope()};
+  EXPECT_EQ(error_message([&] { scan(f.input, f.options); }),
+            "[scan] the exact flow needs a rule that is linear in W: hebb, oja or delta_pre, not delta_pre");
+}
+
+TEST(ScanFallback, OtherElementTypes) {
   ScanCase c = {.rule = hebb()};
   ScanInput input = given_input(c, at::kDouble);
   for (Tensor* x : {&input.k, &input.v, &input.beta, &input.dt, &input.w0}) *x = x->to(at::kBFloat16);
-  expect_fallback({input, options_of(c, Backend::Auto)}, "numbers are BFloat16");
+  expect_fallback({input, options_of(c, Backend::Auto)}, "tensors are BFloat16, not float32 or float64");
   const Tensor expected = run(c, at::kDouble, Backend::Cpu).at("w");
-  // numbers of 8 bits in five steps
+  // 8 bits in five steps
   EXPECT_LT(relative_error(scan(input, options_of(c, Backend::Auto)).w, expected), 5 * 0x1p-8);
 }
 

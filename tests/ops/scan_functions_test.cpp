@@ -56,8 +56,8 @@ Tensor op_decay(const Tensor& x) {
   return scan(input, {.rule = delta_pre(), .method = ExactFlow{}, .backend = Backend::Cpu}).w.view({count});
 }
 
-// what Hebb's rule writes with programmes made of the single feature 1
-Tensor op_features(const Tensor& k_weight, const Tensor& beta_weight, const ProgrammeForms& forms) {
+// what Hebb's rule writes with programs made of the single feature 1
+Tensor op_features(const Tensor& k_weight, const Tensor& beta_weight, const ProgramForms& forms) {
   const at::TensorOptions options = k_weight.options();
   const int64_t heads = k_weight.size(0), width = k_weight.size(1);
   ScanFeatures input = {};
@@ -76,14 +76,14 @@ Tensor op_features(const Tensor& k_weight, const Tensor& beta_weight, const Prog
 
 Tensor op_sigmoid(const Tensor& x) {
   const Tensor ones = at::ones({x.size(0), 1, 1}, x.options());
-  const ProgrammeForms forms = {.key = KeyForm::Raw, .value = ValueForm::Raw, .rate = LearningRate::Sigmoid};
+  const ProgramForms forms = {.key = KeyForm::Raw, .value = ValueForm::Raw, .rate = LearningRate::Sigmoid};
   return op_features(ones, x.view({-1, 1}), forms).view({-1});
 }
 
 // rows of x [N, D]
 Tensor op_softmax(const Tensor& x) {
   const Tensor ones = at::ones({x.size(0), 1}, x.options());
-  const ProgrammeForms forms = {.key = KeyForm::Softmax, .value = ValueForm::Raw, .rate = LearningRate::Raw};
+  const ProgramForms forms = {.key = KeyForm::Softmax, .value = ValueForm::Raw, .rate = LearningRate::Raw};
   return op_features(x.unsqueeze(-1), ones, forms)[0].select(1, 0);
 }
 

@@ -15,7 +15,7 @@ const at::ScalarType kTypes[] = {at::kFloat, at::kDouble};
 // more steps than lie between two kept matrices, samples of one length, short ones and one without a step
 const std::vector<int64_t> kSteps = {9, 70, 0, 3, 70, 1, 9};
 
-// every rule; few and many heads for any number of lanes; given programmes and made ones
+// every rule; few and many heads for any number of lanes; given programs and made ones
 std::vector<ScanCase> property_cases() {
   std::vector<ScanCase> cases;
   for (const Rule& rule : all_rules()) {
@@ -24,7 +24,7 @@ std::vector<ScanCase> property_cases() {
       ScanCase c = {.rule = rule, .width = n % 2 ? 4 : 3, .heads = heads, .steps = kSteps};
       c.method = in_turn(fused_methods(rule), 3 * n + 2);
       if (c.stages() > 1) c.keys = c.rates = n % 3 ? Rows::PerStage : Rows::Shared;
-      c.wanted = n % 2 ? Wanted::Mixed : Wanted::Ends;
+      c.outputs_at = n % 2 ? OutputsAt::Mixed : OutputsAt::Ends;
       c.queries = static_cast<int64_t>(n % 3);
       c.reads = ScanReads::Both;
       c.seed = n + 1;
@@ -224,7 +224,7 @@ Tensor half_of(const Tensor& offsets, int64_t half, std::vector<int64_t>& counts
 TEST(ScanProperties, SplittingTheSequenceChangesNothing) {
   for (ScanCase c : property_cases()) {
     if (c.made) continue;
-    c.wanted = Wanted::Ends;
+    c.outputs_at = OutputsAt::Ends;
     c.queries = 0;
     for (const at::ScalarType type : kTypes) {
       SCOPED_TRACE(message(c.name(), " in ", type));

@@ -89,7 +89,7 @@ void expect_equivalent(const ScanCase& c) {
   }
 }
 
-// every line of the table if all are wanted, otherwise some of them, others for each rule
+// every line of the table if all are requested, otherwise some of them, different ones for each rule
 int64_t lines_between() { return std::getenv("FASTWEIGHTS_WHOLE_TABLE") ? 1 : 12; }
 
 struct RuleAndMethod {

@@ -44,7 +44,7 @@ ScanCase with_variety(ScanCase c, size_t n) {
     c.values = rows(n / 2);
     c.rates = rows(n / 3);
   }
-  c.wanted = n % 5 < 2 ? Wanted::Mixed : Wanted::Ends;
+  c.outputs_at = n % 5 < 2 ? OutputsAt::Mixed : OutputsAt::Ends;
   c.queries = static_cast<int64_t>(n % 3);
   c.read = n % 7 < 4 ? Read::Plain : Read::Transposed;
   c.reads = in_turn(std::vector{ScanReads::Weights, ScanReads::Both, ScanReads::Slopes}, n / 2);
@@ -73,7 +73,7 @@ TEST(Scan, EveryRuleAtEveryWidthIsItsDefinition) {
   }
 }
 
-TEST(Scan, EveryRuleWithEveryMethodAndAnyMixOfProgrammesIsItsDefinition) {
+TEST(Scan, EveryRuleWithEveryMethodAndAnyMixOfProgramsIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
     for (const ScanMethod& method : fused_methods(rule)) {
@@ -122,7 +122,7 @@ TEST(Scan, EveryReadOfEveryRuleIsItsDefinition) {
 
 TEST(Scan, OutputsThatNobodyUsesHaveNoSayInGradients) {
   for (const Rule& rule : all_rules()) {
-    const ScanCase c = {.rule = rule, .queries = 2, .reads = ScanReads::Both, .wanted = Wanted::Mixed};
+    const ScanCase c = {.rule = rule, .queries = 2, .reads = ScanReads::Both, .outputs_at = OutputsAt::Mixed};
     const ScanInput input = given_input(c, at::kDouble);
     const ScanOutput all = random_weights(input, options_of(c, Backend::Auto));
     for (const size_t used : {1, 2, 3, 4, 5, 6}) {
@@ -144,7 +144,7 @@ TEST(Scan, LongSequencesAreTheirDefinition) {
       ScanCase c = {.rule = rule, .width = width, .heads = 1, .steps = {1000, 2}};
       c.method = in_turn(std::vector{heun2(), rk4(), euler()}, n);
       c.keys = n % 2 ? Rows::PerStage : Rows::Shared;
-      c.wanted = n % 2 ? Wanted::Mixed : Wanted::Ends;
+      c.outputs_at = n % 2 ? OutputsAt::Mixed : OutputsAt::Ends;
       c.seed = ++n;
       expect_equivalent(c);
     }
@@ -194,7 +194,7 @@ TEST(ScanFeatures, EveryRuleAtEveryWidthIsItsDefinition) {
   }
 }
 
-TEST(ScanFeatures, EveryRuleWithEveryMethodAndAnyMixOfProgrammesIsItsDefinition) {
+TEST(ScanFeatures, EveryRuleWithEveryMethodAndAnyMixOfProgramsIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
     for (const ScanMethod& method : fused_methods(rule)) {

@@ -96,7 +96,7 @@ TEST(Adaptive, JumpTimesMayDifferBetweenSamples) {
   AdaptiveSteps steps = {.rtol = 1e-6, .atol = 1e-8};
   steps.jump_times = jumps.reshape({1, 2});
   const Solution s = solve(field, y0, ts, {.method = dopri5(), .steps = steps});
-  // constant slopes up to the jump and behind it: exact, and without a rejected step
+  // constant slopes before and after the jump: exact, and without a rejected step
   EXPECT_NEAR(s.ys[1][0][0].item<double>(), 0.35, 1e-12);
   EXPECT_NEAR(s.ys[1][1][0].item<double>(), 1.3, 1e-12);
   EXPECT_EQ(s.rejected, 0);

@@ -84,7 +84,7 @@ TEST(AdjointSteps, ARaggedBatchIsItsSamplesOneByOne) {
         Tensor w = at::zeros_like(batch.w);
         for (int64_t b = 0; b < 3; ++b) {
           const auto rows = static_cast<int64_t>(ragged.outputs[b].size());
-          // whoever repeats an output gives all its gradients to it
+          // a sample that repeats an output gives all its gradients to it
           const Tensor column = weight.slice(1, b, b + 1);
           const Tensor own =
               at::cat({column.slice(0, 0, rows - 1), column.slice(0, rows - 1).sum(0, true)}, 0);

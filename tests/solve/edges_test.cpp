@@ -32,7 +32,7 @@ Tensor windows_at(const Tensor& t, int64_t windows) {
   return at::clamp_max(t.floor().to(at::kLong), windows - 1);
 }
 
-// eps is lost in rounding at large times, and windows are read that nobody meant: to the last bit
+// eps is lost in rounding at large times, and the wrong windows are read: to the last bit
 TEST(Edges, SinglePrecisionLooksWhenThePublishedRunsDid) {
   const NamedTensors trace = load_safetensors(kTraces + "float32_stage_trace_eps.safetensors");
   const int64_t windows = std::stoll(trace.metadata.at("windows"));
@@ -57,7 +57,7 @@ TEST(Edges, ShortenedStepsLookWhenThePublishedRunsDid) {
                                      {"ode_delta_midpoint_depth1_eps", midpoint()},
                                      {"ode_delta_euler_depth1_eps", euler()}}) {
     const NamedTensors file = load_safetensors(kTraces + name + ".safetensors");
-    // the last look is the query behind the solve
+    // the last evaluation is the query after the solve
     const Tensor expected = file.tensors.at("trace.stage_t").slice(0, 0, -1);
     Recorder recorder;
     const Tensor ts = at::tensor({0.0, std::stod(file.metadata.at("windows")) + 1}, at::kDouble);

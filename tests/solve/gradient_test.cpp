@@ -11,7 +11,7 @@ namespace {
 using testing::random;
 using testing::relative_error;
 
-// a small network that depends on time, three samples of four numbers
+// a small network that depends on time, three samples of four values
 struct Problem {
   Tensor w = random({4, 5}, 1), y0 = random({3, 4}, 2), weight = random({5, 3, 4}, 3);
   Tensor ts = at::tensor({0.1, 0.5, 0.8, 1.4, 1.9}, at::kDouble);
@@ -57,7 +57,7 @@ struct GradientCase {
   bool times;
 };
 
-// a case whose numbers change only smoothly with its inputs, so that differences mean something
+// a case whose results are smooth in its inputs, so that differences mean something
 std::vector<GradientCase> smooth_cases() {
   const Tensor given = at::tensor({0.1, 0.3, 0.9, 1.2, 1.9}, at::kDouble);
   return {
@@ -207,7 +207,7 @@ TEST(Gradient, RepeatedTimesKeepTheirOwnGradients) {
   }
 }
 
-// gradients of times must not change the numbers, whatever the method
+// gradients of times must not change the solution, whatever the method
 TEST(Gradient, OfTimesLeavesTheSolutionAlone) {
   const Problem p;
   const Tensor ts = own_times();

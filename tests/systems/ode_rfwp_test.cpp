@@ -54,7 +54,7 @@ std::vector<Tensor> plain_states(const PlainSystem& net, const fastweights::OdeR
     if (rows.seen(n)) {
       const Tensor encoded = net.norm("write.norm", net.linear("write.input", x));
       const Tensor merged = net.linear("write.merge", at::cat({encoded, c.rule == "hebb" ? h.tanh() : h}));
-      const Tensor numbers = net.linear("write.programme", merged).view({c.heads, 2 * width + 1});
+      const Tensor numbers = net.linear("write.program", merged).view({c.heads, 2 * width + 1});
       const Tensor asked = net.linear("read.query", net.norm("read.norm", net.linear("read.input", x)));
       std::vector<Tensor> read;
       for (int64_t i = 0; i < c.heads; ++i) {

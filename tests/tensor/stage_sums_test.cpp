@@ -55,7 +55,7 @@ TEST(StageSums, GradientsAreThoseOfPlainAdditions) {
   }
 }
 
-// a pass that wants only some gradients must not leave anything behind for the next one
+// a pass that needs only some gradients must not leave anything for the next one
 TEST(StageSums, PassesOverOneGraphDoNotMix) {
   const StageProblem p;
   const std::vector<Tensor> out = p.fused(false), plain = p.plain(false);

@@ -99,6 +99,25 @@ TEST(Trainer, AStateOnDiskInMidEpochGoesOnBitForBit) {
   }
 }
 
+TEST(Trainer, AStateWithParametersUnderTheirEarlierNameResumesBitForBit) {
+  Trainer before = small_trainer({.epochs = 3}), after = small_trainer({.epochs = 3}, 99);
+  run(before, 4);
+  NamedTensors old = before.state();
+  for (const std::string name : {"layers.0.program.weight", "layers.0.program.bias"}) {
+    for (const std::string kind : {"parameter.", "adam.first.", "adam.second.", "best."}) {
+      auto node = old.tensors.extract(kind + name);
+      if (node.empty()) continue;
+      node.key().replace(node.key().find("program."), 8, "programme.");
+      old.tensors.insert(std::move(node));
+    }
+  }
+  ASSERT_TRUE(old.tensors.contains("parameter.layers.0.programme.weight"));
+  after.set_state(old);
+  run(before);
+  run(after);
+  EXPECT_TRUE(same_bits(after.model(), before.model()));
+}
+
 TEST(Trainer, AHandedOutStateIsACopy) {
   Trainer trainer = small_trainer({.epochs = 3});
   run(trainer, 4);

@@ -12,10 +12,10 @@ struct CudaAdam {
   const float* gradients;
   float *first, *second;  // means of the gradients and of their squares
   const float* factors;   // of the learning rate, for each parameter; or null
-  const float* norm;      // one number, of the gradients: one that is not finite leaves everything as it is
+  const float* norm;      // [1]: of the gradients; if not finite, the step changes nothing
   double clip;            // largest norm; 0: any
   double beta1, beta2, epsilon, weight_decay;
-  const double* numbers;  // what changes with every step: the rate, 1 - beta1^t, sqrt(1 - beta2^t)
+  const double* rates;  // [3], new in every step: the learning rate, 1 - beta1^t, sqrt(1 - beta2^t)
 };
 
 /// Pointers are of the device, `stream` is a cudaStream_t; a launch that fails throws.

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// threads go on to the next item where there are more items than threads
+// each thread loops over items, if there are more items than threads
 unsigned blocks_for(int64_t items, int64_t threads) {
   constexpr int64_t kMost = 1 << 14;
   return static_cast<unsigned>(min((items + threads - 1) / threads, kMost));

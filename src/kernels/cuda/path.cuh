@@ -77,7 +77,7 @@ __device__ inline void straight_piece(PathKind kind, int64_t terms, const CudaSe
                         series.channels, out);
 }
 
-// numbers of one channel among those of its neighbours
+// values of one channel, interleaved with its neighbours
 struct Column {
   double* first;
   int64_t stride;

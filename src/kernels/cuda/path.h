@@ -21,7 +21,7 @@ struct CudaSeries {
 /// Coefficients [rows - samples, terms, channels] of linear and Hermite paths.
 void cuda_straight_path(PathKind kind, const CudaSeries& series, float* coefficients, void* stream);
 
-/// Of natural cubic ones, of samples first .. first + count - 1 alone; scratch is
+/// Coefficients of natural cubic paths, only of samples first .. first + count - 1; scratch is
 /// path_scratch(rows of those samples) * channels.
 void cuda_natural_path(PathKind kind, const CudaSeries& series, int64_t first, int64_t count,
                        float* coefficients, double* scratch, void* stream);
@@ -29,11 +29,11 @@ void cuda_natural_path(PathKind kind, const CudaSeries& series, int64_t first, i
 /// [2 rows - samples, channels], as rectilinear_knots; times are not read.
 void cuda_rectilinear_knots(const CudaSeries& series, int64_t time_channel, float* doubled, void* stream);
 
-/// The last observation of each channel, before the first one that one; a channel never observed is 0:
+/// The last observation of each channel so far; before the first one, the first; 0 if never observed:
 /// [rows, channels]. Times are not read.
 void cuda_last_observations(const CudaSeries& series, float* out, void* stream);
 
-/// Where paths are wanted: sample b owns times offsets[b] .. offsets[b + 1] - 1.
+/// The times at which paths are sampled: sample b owns times offsets[b] .. offsets[b + 1] - 1.
 struct CudaPathSample {
   const double* knots;          // [rows]
   const int64_t* knot_offsets;  // [samples + 1]

@@ -7,7 +7,7 @@ namespace {
 
 // bytes of shared memory that every device gives a block without being asked
 constexpr int64_t kRoom = 48 * 1024;
-// numbers of scratch in the memory of the device, for windows that are larger
+// scratch in global memory, for larger windows
 constexpr int64_t kScratch = 1 << 25;
 constexpr int64_t kMostBlocks = 1 << 14;
 

@@ -63,7 +63,7 @@ __device__ inline double quotient(const Levels& levels, int m, int level, unsign
   return sum;
 }
 
-// Q_1, in one of two places
+// Q_1, in one of two buffers
 __device__ inline const double* first_quotient(const Levels& levels, const double* x, double* here,
                                                double* next) {
   for (int m = levels.depth - 1; m >= 1; --m) {
@@ -94,7 +94,7 @@ __device__ inline void read_words(const Levels& levels, const CudaSignature& tas
   }
 }
 
-// one window, in window_room() numbers that the block has for itself
+// one window, in window_room() values of the block
 __device__ inline void logsignature_window(const Levels& levels, const CudaSignature& task, int64_t window,
                                            double* room) {
   const unsigned all = levels.start[levels.depth + 1], channels = levels.channels;
@@ -104,7 +104,7 @@ __device__ inline void logsignature_window(const Levels& levels, const CudaSigna
   for (unsigned i = threadIdx.x; i < all; i += blockDim.x) x[i] = 0;
   const float* point = task.points + task.first[window] * channels;
   for (int64_t i = 1; i < task.count[window]; ++i, point += channels) {
-    // a thread changes those numbers of d and of level 1 that nobody else has
+    // a thread changes only its own entries of d and of level 1
     for (unsigned c = threadIdx.x; c < channels; c += blockDim.x)
       d[c] = static_cast<double>(point[channels + c]) - static_cast<double>(point[c]);
     __syncthreads();

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "fastweights/error.h"
+
 namespace fastweights {
 
 using kernels::ScanForm;
@@ -10,15 +12,42 @@ using kernels::ScanPlan;
 
 namespace {
 
-kernels::ScanPhi phi_of(const Rule& rule) {
-  if (rule.name == "hebb") return kernels::ScanPhi::Value;
-  if (rule.name == "delta_post") return kernels::ScanPhi::Tanh;
-  return rule.name == "oja_softmax" ? kernels::ScanPhi::Softmax : kernels::ScanPhi::Difference;
+kernels::ScanPhi phi_of(RuleKernel kernel) {
+  switch (kernel) {
+    case RuleKernel::Hebb:
+      return kernels::ScanPhi::Value;
+    case RuleKernel::DeltaPost:
+      return kernels::ScanPhi::Tanh;
+    case RuleKernel::OjaSoftmax:
+      return kernels::ScanPhi::Softmax;
+    default:
+      return kernels::ScanPhi::Difference;
+  }
 }
 
 }  // namespace
 
-bool is_oja(const Rule& rule) { return rule.name == "oja" || rule.name == "oja_softmax"; }
+bool is_oja(const Rule& rule) {
+  return rule.slope.kernel == RuleKernel::Oja || rule.slope.kernel == RuleKernel::OjaSoftmax;
+}
+
+bool is_linear(const Rule& rule) {
+  const RuleKernel kernel = rule.slope.kernel;
+  return kernel == RuleKernel::Hebb || kernel == RuleKernel::Oja || kernel == RuleKernel::DeltaPre;
+}
+
+std::string kernel_refusal(const Rule& rule, const ScanMethod& method, int64_t value_width,
+                           int64_t key_width) {
+  if (rule.slope.kernel == RuleKernel::None) return "rule " + rule.name + " has no kernel";
+  if (value_width != key_width) return message("values are ", value_width, " wide and keys ", key_width);
+  if (key_width > kernels::kScanWidth)
+    return message("heads are ", key_width, " wide, more than ", kernels::kScanWidth);
+  const Tableau* tableau = std::get_if<Tableau>(&method);
+  if (tableau && tableau->stages() > kernels::kScanStages)
+    return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",
+                   kernels::kScanStages);
+  return "";
+}
 
 ScanForm form_of(KeyForm form) { return form == KeyForm::Softmax ? ScanForm::Softmax : ScanForm::Raw; }
 ScanForm form_of(ValueForm form) { return form == ValueForm::Tanh ? ScanForm::Tanh : ScanForm::Raw; }
@@ -28,7 +57,7 @@ ScanForm form_of(LearningRate rate) {
 
 ScanPlan scan_plan(const ScanOptions& options, int64_t heads, int64_t width) {
   ScanPlan plan = {};
-  plan.phi = phi_of(options.rule);
+  plan.phi = phi_of(options.rule.slope.kernel);
   plan.matrix = is_oja(options.rule) ? kernels::ScanMatrix::Transposed : kernels::ScanMatrix::Plain;
   plan.width = width;
   plan.heads = heads;
@@ -42,7 +71,7 @@ ScanPlan scan_plan(const ScanOptions& options, int64_t heads, int64_t width) {
       plan.b[i] = tableau->b[i];
       for (int j = 0; j < i; ++j) plan.a[i][j] = tableau->a[i][j];
     }
-  } else if (options.rule.name != "hebb") {
+  } else if (options.rule.slope.kernel != RuleKernel::Hebb) {
     // Hebb's exact solution is an Euler step
     plan.step = kernels::ScanStep::ExactFlow;
   }

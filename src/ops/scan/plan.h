@@ -3,20 +3,39 @@
 #include "ops/scan/features.h"
 #include "ops/scan/kernel.h"
 
-/// What rule, method and input say to the kernels, on a CPU and on a GPU alike.
+/// What the kernels of all backends share: which inputs they take, and how rule, method and input become
+/// their plan.
 
 namespace fastweights {
 
+/// dW/dt = v g^T instead of g k^T.
 bool is_oja(const Rule& rule);
+
+/// Whether dW/dt is known to be linear in W, as the exact flow needs it.
+bool is_linear(const Rule& rule);
+
+/// Why no kernel takes this rule and method with heads of these widths, or an empty text.
+std::string kernel_refusal(const Rule& rule, const ScanMethod& method, int64_t value_width,
+                           int64_t key_width);
+
+/// Whether kernels return the slopes' vectors at the stages, too.
+enum class StageSlopes { No, Yes };
+
+/// W at the outputs and, where requested, reads and slopes at the stages.
+struct KernelOutput {
+  Tensor w;  // [M, H, D, D]
+  Tensor y;  // [R, S, Q, H, D]
+  Tensor g;  // [R, S, H, D]: dW/dt is g k^T (Delta, Hebb), v g^T (Oja)
+};
 
 kernels::ScanForm form_of(KeyForm form);
 kernels::ScanForm form_of(ValueForm form);
 kernels::ScanForm form_of(LearningRate rate);
 
-/// Of rule and method; parts, queries and stretch are still to come.
+/// From rule and method; parts, queries and stretch are not set yet.
 kernels::ScanPlan scan_plan(const ScanOptions& options, int64_t heads, int64_t width);
 
-/// Parts and queries of keys, values and rates that come ready-made.
+/// Sets parts and queries for an input that has keys, values and rates.
 void set_given(kernels::ScanPlan& plan, const ScanInput& input, const ScanOptions& options);
 
 /// Memory that kernels write before it is read; FASTWEIGHTS_POISON=1 fills it with NaN to show that they do.

@@ -3,19 +3,13 @@
 #include <algorithm>
 
 #include "fastweights/error.h"
-#include "ops/scan/fused.h"
+#include "ops/scan/cpu/fused.h"
+#include "ops/scan/cuda/device_scan.h"
+#include "ops/scan/grouped.h"
 #include "ops/scan/kernel.h"
-#include "ops/scan/on_device.h"
-#include "ops/scan/reference.h"
-#include "tensor/autograd.h"
 
 namespace fastweights {
 namespace {
-
-bool known(const Rule& rule) {
-  const auto& rules = all_rules();
-  return std::any_of(rules.begin(), rules.end(), [&](const Rule& r) { return r.name == rule.name; });
-}
 
 void check_offsets(const Tensor& offsets, const char* name, int64_t samples, int64_t rows) {
   FW_CHECK(offsets.defined() && offsets.scalar_type() == at::kLong && offsets.dim() == 1 &&
@@ -40,7 +34,7 @@ void check_outputs(const ScanInput& input) {
   for (int64_t b = 0; b < samples; ++b) {
     for (int64_t i = m[b]; i < m[b + 1]; ++i) {
       FW_CHECK(n[i] >= 0 && n[i] <= o[b + 1] - o[b], "[scan] sample ", b, " has ", o[b + 1] - o[b],
-               " steps, but W is wanted after ", n[i]);
+               " steps, but W is requested after ", n[i]);
       FW_CHECK(i == m[b] || n[i] >= n[i - 1], "[scan] sample ", b, ": output_steps must not fall, but ", n[i],
                " comes after ", n[i - 1]);
     }
@@ -49,17 +43,17 @@ void check_outputs(const ScanInput& input) {
 
 void check_device(const Tensor& x, const char* name, const ScanInput& input) {
   FW_CHECK(x.device() == input.w0.device(), "[scan] ", name, " must be on ", input.w0.device(),
-           " like w0, and is on ", x.device());
+           " like w0, got ", x.device());
 }
 
-void check_programme(const Tensor& x, const char* name, std::vector<int64_t> rest, const ScanInput& input,
-                     int64_t stages) {
+void check_program(const Tensor& x, const char* name, std::vector<int64_t> rest, const ScanInput& input,
+                   int64_t stages) {
   const bool shape = x.defined() && x.dim() == static_cast<int64_t>(rest.size()) + 2 &&
                      x.size(0) == input.dt.size(0) && x.sizes().slice(2) == at::IntArrayRef(rest);
   FW_CHECK(shape, "[scan] ", name, " must be [", input.dt.size(0), ", P, ", at::IntArrayRef(rest), "], got ",
            x.defined() ? message(x.sizes()) : "nothing");
   FW_CHECK(x.size(1) == 1 || x.size(1) == stages, "[scan] ", name, " must have 1 or ", stages,
-           " programmes per step, got ", x.size(1));
+           " programs per step, got ", x.size(1));
   FW_CHECK(x.scalar_type() == input.w0.scalar_type(), "[scan] ", name, " must be ", input.w0.scalar_type(),
            " like w0, got ", x.scalar_type());
   check_device(x, name, input);
@@ -78,17 +72,16 @@ void check_input(const ScanInput& input, const ScanOptions& options) {
   const int64_t samples = input.w0.size(0), heads = input.w0.size(1);
   const Tableau* tableau = std::get_if<Tableau>(&options.method);
   const int64_t stages = tableau ? tableau->stages() : 1;
-  // who brings offsets on the device along may have room for more rows
-  const bool room = input.on_device.offsets.defined();
+  // an input with offsets on the device may have padding rows after the last sample
+  const bool padded = input.on_device.offsets.defined();
   check_offsets(input.offsets, "offsets", samples,
-                room ? std::min(input.offsets[-1].item<int64_t>(), input.dt.size(0)) : input.dt.size(0));
-  check_programme(input.k, "k", {heads, input.w0.size(3)}, input, stages);
-  check_programme(input.v, "v", {heads, input.w0.size(2)}, input, stages);
-  check_programme(input.beta, "beta", {heads}, input, stages);
+                padded ? std::min(input.offsets[-1].item<int64_t>(), input.dt.size(0)) : input.dt.size(0));
+  check_program(input.k, "k", {heads, input.w0.size(3)}, input, stages);
+  check_program(input.v, "v", {heads, input.w0.size(2)}, input, stages);
+  check_program(input.beta, "beta", {heads}, input, stages);
   check_outputs(input);
-  FW_CHECK(options.rule.slope != nullptr, "[scan] the rule has no slope");
-  FW_CHECK(tableau || options.rule.name == "hebb" || options.rule.name == "oja" ||
-               options.rule.name == "delta_pre",
+  FW_CHECK(options.rule.slope, "[scan] the rule has no slope");
+  FW_CHECK(tableau || is_linear(options.rule),
            "[scan] the exact flow needs a rule that is linear in W: hebb, oja or delta_pre, not ",
            options.rule.name);
   if (!input.q.defined()) return;
@@ -105,7 +98,7 @@ void check_input(const ScanInput& input, const ScanOptions& options) {
 
 // (dW/dt) q from the slopes' vectors: dW/dt = g k^T for Delta's rules and Hebb's, v g^T for Oja's
 Tensor slope_reads(const ScanInput& input, const ScanOptions& options, const Tensor& g) {
-  const bool oja = options.rule.name == "oja" || options.rule.name == "oja_softmax";
+  const bool oja = is_oja(options.rule);
   const Tensor slope = g.unsqueeze(2), p = (oja ? input.v : input.k).unsqueeze(2);
   const bool forth = (options.read == Read::Plain) != oja;
   const Tensor &left = forth ? slope : p, &right = forth ? p : slope;
@@ -115,38 +108,31 @@ Tensor slope_reads(const ScanInput& input, const ScanOptions& options, const Ten
 }  // namespace
 
 std::string scan_refusal(const ScanInput& input, const ScanOptions& options) {
-  if (!known(options.rule)) return "rule " + options.rule.name + " has no kernel";
-  const int64_t rows = input.w0.size(2), columns = input.w0.size(3);
-  if (rows != columns) return message("values are ", rows, " wide and keys ", columns);
-  if (rows > kernels::kScanWidth)
-    return message("heads are ", rows, " wide, more than ", kernels::kScanWidth);
-  if (const Tableau* tableau = std::get_if<Tableau>(&options.method)) {
-    if (tableau->stages() > kernels::kScanStages)
-      return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",
-                     kernels::kScanStages);
-  }
-  if (input.w0.is_cuda()) return device_scan_refusal(input.w0);
-  const at::ScalarType type = input.w0.scalar_type();
-  if (type != at::kFloat && type != at::kDouble) return message("numbers are ", type);
-  if (!input.w0.device().is_cpu()) return message("tensors are on ", input.w0.device());
+  const Tensor& w0 = input.w0;
+  std::string refusal = kernel_refusal(options.rule, options.method, w0.size(2), w0.size(3));
+  if (!refusal.empty()) return refusal;
+  if (w0.is_cuda()) return device_scan_refusal(w0);
+  if (w0.scalar_type() != at::kFloat && w0.scalar_type() != at::kDouble)
+    return message("tensors are ", w0.scalar_type(), ", not float32 or float64");
+  if (!w0.device().is_cpu()) return message("tensors are on ", w0.device());
   return "";
 }
 
 namespace {
 
-enum class Path { Definition, Cpu, Device };
+enum class Path { Reference, Cpu, Device };
 
-// who computes, or why the one that was asked for cannot; a refusal looks at w0 alone
+// the backend that computes, or an error that says why the requested one cannot; looks at w0 alone
 Path path_of(const ScanInput& input, const ScanOptions& options) {
-  if (options.backend == Backend::Reference) return Path::Definition;
+  if (options.backend == Backend::Reference) return Path::Reference;
   const bool on_device = input.w0.is_cuda();
-  const char* asked = options.backend == Backend::Cuda ? "cuda" : "cpu";
+  const char* requested = options.backend == Backend::Cuda ? "cuda" : "cpu";
   const bool elsewhere = options.backend != Backend::Auto && on_device != (options.backend == Backend::Cuda);
   const std::string refusal =
       elsewhere ? message("tensors are on ", input.w0.device()) : scan_refusal(input, options);
-  FW_CHECK(refusal.empty() || options.backend == Backend::Auto, "[scan] backend ", asked,
+  FW_CHECK(refusal.empty() || options.backend == Backend::Auto, "[scan] backend ", requested,
            " cannot be used: ", refusal);
-  if (!refusal.empty()) return Path::Definition;
+  if (!refusal.empty()) return Path::Reference;
   return on_device ? Path::Device : Path::Cpu;
 }
 
@@ -160,23 +146,24 @@ ScanOutput scan(const ScanInput& given, const ScanOptions& options) {
   }
   check_input(input, options);
   const Path path = path_of(input, options);
-  if (path == Path::Definition) return scan_reference(input, options);
+  if (path == Path::Reference) return grouped_scan(input, options);
   const bool slopes = input.q.defined() && options.reads != ScanReads::Weights;
-  const StageSlopes wanted = slopes ? StageSlopes::Yes : StageSlopes::No;
+  const StageSlopes stage_slopes = slopes ? StageSlopes::Yes : StageSlopes::No;
   const bool device = path == Path::Device;
-  const FusedOutput out = device ? device_scan(input, options, wanted) : fused_scan(input, options, wanted);
+  const KernelOutput out =
+      device ? device_scan(input, options, stage_slopes) : fused_scan(input, options, stage_slopes);
   ScanOutput result = {
       .w = out.w, .y = out.y, .dy = {}, .backend = device ? device_backend() : cpu_backend()};
   if (slopes) result.dy = slope_reads(input, options, out.g);
   return result;
 }
 
-ScanOutput scan_features(const ScanFeatures& input, const ProgrammeForms& forms, const ScanOptions& options) {
+ScanOutput scan_features(const ScanFeatures& input, const ProgramForms& forms, const ScanOptions& options) {
   ScanInput start;
   start.w0 = input.w0;
   const Path path = path_of(start, options);
   FW_CHECK(path != Path::Device, "[scan] features are for the CPU's kernels");
-  if (path == Path::Definition) return scan_reference(programme_reference(input, forms), options);
+  if (path == Path::Reference) return grouped_scan(project_features(input, forms), options);
   return {.w = fused_scan(input, forms, options).w, .y = {}, .dy = {}, .backend = cpu_backend()};
 }
 

@@ -19,7 +19,7 @@ inline constexpr int kBackwardSteps = K::kShared ? (K::kWidth <= 16   ? 4
                                                                       : 1)
                                                  : (K::kWidth <= 10 ? 2 : 1);
 
-// what the rows of a team give to sums over rows: p of each programme, then these
+// what the rows of a team give to sums over rows: p of each program, then these
 enum Sum { kSumBeta = 0, kSumDt = kScanStages, kSumGram = kScanStages + 1 };
 template <typename K>
 inline constexpr int kSums = kSumGram + (K::kShared ? 1 : kPairs);
@@ -127,7 +127,7 @@ __device__ void matrix_backward(const Task& task, const Lane<K::kWidth>& lane, c
   for (int c = 0; c < K::kPRows; ++c) {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      // with queries lambda has changed already, and its part is there
+      // with queries lambda has changed already, and its part is included
       weight[c][r] = K::kExtras ? 0.0f : write_weight<K>(task, step, step.own, c, r);
       grad_read[c][r] = 0;
 #pragma unroll

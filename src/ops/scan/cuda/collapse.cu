@@ -25,7 +25,7 @@ __global__ void centre_backward_kernel(const __grid_constant__ CudaLayers layers
 }  // namespace
 
 void cuda_collapse(const CudaLayers& layers, float* map, double* gram, void* stream) {
-  const auto blocks = static_cast<unsigned>(layers.numbers + layers.channels + 1);
+  const auto blocks = static_cast<unsigned>(layers.projections + layers.channels + 1);
   collapse_kernel<<<blocks, kCollapseColumns, 0, static_cast<cudaStream_t>(stream)>>>(layers, map, gram);
   cuda::check_launch("collapse");
 }
@@ -33,8 +33,8 @@ void cuda_collapse(const CudaLayers& layers, float* map, double* gram, void* str
 void cuda_collapse_backward(const CudaLayers& layers, const float* grad_map, const double* grad_gram,
                             const CudaLayerGradients& to, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
-  collapse_backward_kernel<<<static_cast<unsigned>(layers.units + layers.numbers), kCollapseColumns, 0, on>>>(
-      layers, grad_map, grad_gram, to);
+  collapse_backward_kernel<<<static_cast<unsigned>(layers.units + layers.projections), kCollapseColumns, 0,
+                             on>>>(layers, grad_map, grad_gram, to);
   centre_backward_kernel<<<static_cast<unsigned>(layers.channels + 1), kCollapseColumns, 0, on>>>(layers, to);
   cuda::check_launch("collapse");
 }

@@ -25,14 +25,14 @@ struct InColumn {
   }
 };
 
-// row `number` of the map: this thread's column
-__device__ inline double map_number(const CudaLayers& layers, int64_t number, int c) {
-  const float* out = layers.out_weight + number * layers.units;
+// row `row` of the map: this thread's column
+__device__ inline double map_entry(const CudaLayers& layers, int64_t row, int c) {
+  const float* out = layers.out_weight + row * layers.units;
   double sum = 0, weights = 0, inputs = 0;
   if (c > layers.channels) {
 #pragma unroll 8
     for (int64_t k = 0; k < layers.units; ++k) sum += static_cast<double>(out[k]) * layers.norm_bias[k];
-    return sum + layers.out_bias[number];
+    return sum + layers.out_bias[row];
   }
   const InColumn in = {layers, c};
 #pragma unroll 8
@@ -45,7 +45,7 @@ __device__ inline double map_number(const CudaLayers& layers, int64_t number, in
   return sum - weights * inputs / static_cast<double>(layers.units);
 }
 
-__device__ inline double gram_number(const CudaLayers& layers, int row, int c) {
+__device__ inline double gram_entry(const CudaLayers& layers, int row, int c) {
   const InColumn left = {layers, row}, right = {layers, c};
   double sum = 0, lefts = 0, rights = 0;
 #pragma unroll 8
@@ -63,15 +63,15 @@ __device__ inline double gram_number(const CudaLayers& layers, int row, int c) {
 __device__ inline void collapse(const CudaLayers& layers, float* map, double* gram) {
   const int64_t row = blockIdx.x, channels = layers.channels;
   const int c = static_cast<int>(threadIdx.x);
-  if (row < layers.numbers) {
-    if (c < channels + 2) map[row * (channels + 2) + c] = static_cast<float>(map_number(layers, row, c));
+  if (row < layers.projections) {
+    if (c < channels + 2) map[row * (channels + 2) + c] = static_cast<float>(map_entry(layers, row, c));
   } else if (c <= channels) {
-    const int64_t i = row - layers.numbers;
-    gram[i * (channels + 1) + c] = gram_number(layers, static_cast<int>(i), c);
+    const int64_t i = row - layers.projections;
+    gram[i * (channels + 1) + c] = gram_entry(layers, static_cast<int>(i), c);
   }
 }
 
-/// Shared memory of the way back.
+/// Shared memory of the backward pass.
 struct CollapseRoom {
   double means[kCollapseColumns], centred[kCollapseColumns], products[kCollapseColumns];
 };
@@ -84,7 +84,7 @@ __device__ inline void unit_backward(const CudaLayers& layers, const float* grad
   double back = 0;  // S^T dmap
   if (grad_map && c < channels + 2) {
 #pragma unroll 8
-    for (int64_t o = 0; o < layers.numbers; ++o)
+    for (int64_t o = 0; o < layers.projections; ++o)
       back +=
           static_cast<double>(layers.out_weight[o * layers.units + unit]) * grad_map[o * (channels + 2) + c];
   }
@@ -109,25 +109,25 @@ __device__ inline void unit_backward(const CudaLayers& layers, const float* grad
   }
 }
 
-// of one number: its row of S, and c
-__device__ inline void number_backward(const CudaLayers& layers, const float* grad_map,
-                                       const CudaLayerGradients& to, int64_t number, CollapseRoom& room) {
+// of one projection: its row of S, and c
+__device__ inline void projection_backward(const CudaLayers& layers, const float* grad_map,
+                                           const CudaLayerGradients& to, int64_t row, CollapseRoom& room) {
   const int64_t channels = layers.channels;
   const int c = static_cast<int>(threadIdx.x);
   if (c <= channels) room.means[c] = InColumn{layers, c}.mean();
-  if (c < channels + 2) room.products[c] = grad_map ? grad_map[number * (channels + 2) + c] : 0.0f;
+  if (c < channels + 2) room.products[c] = grad_map ? grad_map[row * (channels + 2) + c] : 0.0f;
   __syncthreads();
   const double shift = room.products[channels + 1];
   for (int64_t k = c; k < layers.units; k += blockDim.x) {
     double sum = 0;
     for (int j = 0; j <= channels; ++j) sum += room.products[j] * (InColumn{layers, j}(k)-room.means[j]);
-    to.out_weight[number * layers.units + k] =
+    to.out_weight[row * layers.units + k] =
         static_cast<float>(layers.norm_weight[k] * sum + layers.norm_bias[k] * shift);
   }
-  if (c == 0) to.out_bias[number] = static_cast<float>(shift);
+  if (c == 0) to.out_bias[row] = static_cast<float>(shift);
 }
 
-// a block for each unit, then one for each number
+// a block for each unit, then one for each projection
 __device__ inline void collapse_backward(const CudaLayers& layers, const float* grad_map,
                                          const double* grad_gram, const CudaLayerGradients& to,
                                          CollapseRoom& room) {
@@ -135,7 +135,7 @@ __device__ inline void collapse_backward(const CudaLayers& layers, const float* 
   if (block < layers.units) {
     unit_backward(layers, grad_map, grad_gram, to, block, room);
   } else {
-    number_backward(layers, grad_map, to, block - layers.units, room);
+    projection_backward(layers, grad_map, to, block - layers.units, room);
   }
 }
 

@@ -7,9 +7,9 @@
 
 namespace fastweights::kernels {
 
-/// Linear [A a] of C channels to d units, LayerNorm gamma, b, Linear S, c to O numbers.
+/// Linear [A a] of C channels to d units, LayerNorm gamma, b, Linear S, c to O projections.
 struct CudaLayers {
-  int64_t channels, units, numbers;
+  int64_t channels, units, projections;
   const float *in_weight, *in_bias;      // A [d, C], a [d]
   const float *norm_weight, *norm_bias;  // gamma [d], b [d]
   const float *out_weight, *out_bias;    // S [O, d], c [O]

@@ -15,7 +15,7 @@ __device__ inline void fetch(float* to, const float* from) {
 enum class Pass { Forward, Backward };
 
 // p, beta and dt of `count` steps from row `begin` on, and of each lane's own rows s, or phi (own_rows: how
-// many of them there are for each step); places are counted from the chunk's first row
+// many of them there are for each step); offsets are counted from the chunk's first row
 template <typename K, int Steps>
 __device__ void fetch_near(const Task& task, const Lane<K::kWidth>& lane, int64_t begin, int count,
                            const float* own, int own_rows, Chunk<K, Steps>& to) {
@@ -45,7 +45,7 @@ __device__ void fetch_near(const Task& task, const Lane<K::kWidth>& lane, int64_
   }
 }
 
-// the same for narrow heads that share p, places being counted from the first row of all
+// the same for narrow heads that share p, offsets being counted from the first row of all
 template <typename K, int Steps>
 __device__ void fetch_far(const Task& task, const Lane<K::kWidth>& lane, int64_t begin, int count,
                           const float* own, int own_rows, Chunk<K, Steps>& to) {
@@ -154,10 +154,10 @@ __device__ void make_gram(const Task& task, const Lane<K::kWidth>& lane, int cou
       }
       products[kPairs] += p[0] * p[0];
     }
-    const float sum = eight_sums<T::kLanes>(products, lane.place);
-    const int which = lane.place / (T::kLanes / 8);
+    const float sum = eight_sums<T::kLanes>(products, lane.position);
+    const int which = lane.position / (T::kLanes / 8);
     Factors& f = chunk.factors[t][lane.team];
-    if (lane.place % (T::kLanes / 8) == 0 && which <= kPairs)
+    if (lane.position % (T::kLanes / 8) == 0 && which <= kPairs)
       (which < kPairs ? f.read[which] : f.square) = sum;
   }
   __syncwarp();

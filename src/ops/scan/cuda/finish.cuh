@@ -34,7 +34,7 @@ __device__ void total_sums(const Task& task, const Lane<K::kWidth>& lane, int64_
   using T = Team<K::kWidth>;
 #pragma unroll
   for (int first = 0; first < kSums<K>; first += T::kLanes) {
-    const int k = first + lane.place;
+    const int k = first + lane.position;
     if (k >= kSums<K>) break;
 #pragma unroll
     for (int t = 0; t < Steps; ++t)
@@ -60,7 +60,7 @@ __device__ void total_sums(const Task& task, const Lane<K::kWidth>& lane, int64_
   __syncwarp();
 }
 
-// dp of programme c, column j: sums of rows, and the Gram matrix's part
+// dp of program c, column j: sums of rows, and the Gram matrix's part
 template <typename K, int Steps>
 __device__ float p_gradient(const Task& task, const Lane<K::kWidth>& lane, const Chunk<K, Steps>& chunk,
                             const Parts<K, Steps>& parts, int t, int c, int j) {
@@ -186,14 +186,14 @@ __device__ void step_all_backward(const Task& task, const Lane<K::kWidth>& lane,
   const int64_t first_output = task.samples.output_offsets[lane.sample];
   // adds the gradients of outputs from step n on, and says where the next one is
   const auto add_outputs = [&](int n) {
-    for (; left > first_output && task.samples.places[left - 1] >= n; --left)
+    for (; left > first_output && task.samples.output_steps[left - 1] >= n; --left)
       if (task.grads.out)
         add_matrix<kWidth>(task, lane, task.grads.out, (left - 1) * task.heads + lane.head, lambda);
-    return left > first_output ? static_cast<int>(task.samples.places[left - 1]) : -1;
+    return left > first_output ? static_cast<int>(task.samples.output_steps[left - 1]) : -1;
   };
   int due = add_outputs(steps), stage = task.heads * task.width, rows = task.s_rows;
   asm volatile("" : "+r"(stage), "+r"(rows));
-  float* to = task.grads.s + (lane.first + steps) * rows * stage + lane.head * task.width + lane.place;
+  float* to = task.grads.s + (lane.first + steps) * rows * stage + lane.head * task.width + lane.position;
   for (int piece = pieces - 1; piece >= 0; --piece) {
     __syncthreads();
     const Piece& chunk = chunks[piece % kBackwardRing];

@@ -50,7 +50,7 @@ __device__ void load_matrix(const Task& task, const Lane<Width>& lane, const flo
   for (int r = 0; r < Team<Width>::kRows; ++r) {
 #pragma unroll
     for (int j = 0; j < Width; ++j)
-      m[r][j] = lane.owns(task, r) && j < task.width ? from[place_of(task, matrix, lane.row(r), j)] : 0.0f;
+      m[r][j] = lane.owns(task, r) && j < task.width ? from[offset_of(task, matrix, lane.row(r), j)] : 0.0f;
   }
 }
 
@@ -62,7 +62,7 @@ __device__ void store_matrix(const Task& task, const Lane<Width>& lane, const Ro
     if (!lane.owns(task, r)) continue;
 #pragma unroll
     for (int j = 0; j < Width; ++j) {
-      if (j < task.width) to[place_of(task, matrix, lane.row(r), j)] = m[r][j];
+      if (j < task.width) to[offset_of(task, matrix, lane.row(r), j)] = m[r][j];
     }
   }
 }
@@ -94,7 +94,7 @@ struct Step {
   }
 };
 
-// stages of one step from M, without changing it; p: [programmes][Width]
+// stages of one step from M, without changing it; p: [programs][Width]
 template <typename K, typename P>
 __device__ void make_stages(const Task& task, const Lane<K::kWidth>& lane, const Step<K>& step, const P& p,
                             const Rows<K::kWidth>& m, StageRows<K::kWidth>& phi) {
@@ -124,7 +124,7 @@ __device__ void make_stages(const Task& task, const Lane<K::kWidth>& lane, const
   }
 }
 
-// dt sum_i b_i g_i of the stages that share programme c
+// dt sum_i b_i g_i of the stages that share program c
 template <typename K>
 __device__ float write_weight(const Task& task, const Step<K>& step, const StageRows<K::kWidth>& phi, int c,
                               int r) {
@@ -155,7 +155,7 @@ __device__ void write_matrix(const Task& task, const Step<K>& step, const P& p, 
   }
 }
 
-// phi for the backward pass, and slopes for whoever wants them; `at` is the place of the step's first phi,
+// phi for the backward pass, and slopes where requested; `at` is the offset of the step's first phi,
 // and `stage` the way to that of the next stage
 template <typename K>
 __device__ void store_stages(const Task& task, const Lane<K::kWidth>& lane, float* kept, int64_t at,
@@ -207,16 +207,16 @@ __device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane,
   int64_t next = task.samples.output_offsets[lane.sample];
   const int64_t last = task.samples.output_offsets[lane.sample + 1];
   const int steps = static_cast<int>(lane.steps);
-  // stores what is wanted after so many steps, and says after how many more is
+  // stores the outputs after n steps, and returns the step of the next one
   const auto store_outputs = [&](int n) {
-    for (; next < last && task.samples.places[next] <= n; ++next)
+    for (; next < last && task.samples.output_steps[next] <= n; ++next)
       store_matrix<kWidth>(task, lane, m, next * task.heads + lane.head, task.arrays.out);
-    return next < last ? static_cast<int>(task.samples.places[next]) : steps + 1;
+    return next < last ? static_cast<int>(task.samples.output_steps[next]) : steps + 1;
   };
   int due = store_outputs(0), stage = task.heads * task.width;
   asm volatile("" : "+r"(stage));
   const int stride = K::stages(task) * stage;
-  int64_t at = lane.first * stride + lane.head * task.width + lane.place;
+  int64_t at = lane.first * stride + lane.head * task.width + lane.position;
   float* const kept = task.kept.phi;
   const bool stores = kept || (K::kExtras && task.arrays.g);
   for (int n = 0; n < steps; n += kSteps) {

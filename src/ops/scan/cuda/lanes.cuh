@@ -22,12 +22,12 @@ __device__ float lanes_max(float x) {
 }
 
 /// Eight sums over eight lanes or more at once: in each exchange a lane gives away half of the sums that it
-/// has and gets its part of the others. The lane at `place` of its team ends with sum number place / (Lanes /
-/// 8).
+/// has and gets its part of the others. The lane at `position` of its team ends with sum number position /
+/// (Lanes / 8).
 template <int Lanes>
-__device__ float eight_sums(const float (&x)[8], int place) {
+__device__ float eight_sums(const float (&x)[8], int position) {
   float left[4], less[2];
-  const bool upper = place & (Lanes / 2), middle = place & (Lanes / 4), lower = place & (Lanes / 8);
+  const bool upper = position & (Lanes / 2), middle = position & (Lanes / 4), lower = position & (Lanes / 8);
 #pragma unroll
   for (int i = 0; i < 4; ++i)
     left[i] = (upper ? x[i + 4] : x[i]) + __shfl_xor_sync(~0u, upper ? x[i] : x[i + 4], Lanes / 2);

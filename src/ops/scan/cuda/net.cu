@@ -10,22 +10,22 @@ using cuda::NetTeam;
 
 // blocks that work side by side; each leaves partial sums
 constexpr int64_t kForwardBlocks = 132 * 12, kBackwardBlocks = 132 * 4;
-// numbers of a row up to which these kernels are faster than a library's product and what follows it: on an
-// H200 they take 60 % of its time with 8 numbers, and 120 % with 24
+// projections of a row up to which these kernels are faster than a library's product and what follows it: on
+// an H200 they take 60 % of its time with 8 of them, and 120 % with 24
 constexpr int kNetPitch = 12;
 // what every device since 8.0 has, and what leaves room for a few blocks
 constexpr size_t kMostRoom = 99 * 1024, kGoodRoom = 64 * 1024;
 
 template <typename T>
 __global__ void __launch_bounds__(kNetMost)
-    net_kernel(const __grid_constant__ CudaNet net, CudaProgrammeOutput out) {
+    net_kernel(const __grid_constant__ CudaNet net, CudaProgramOutput out) {
   cuda::net_forward<T>(net, out);
 }
 
 template <typename T>
 __global__ void __launch_bounds__(kNetMost, 4)
-    net_backward_kernel(const __grid_constant__ CudaNet net, CudaProgrammeOutput made,
-                        CudaProgrammeOutput grads, CudaNetGradients to) {
+    net_backward_kernel(const __grid_constant__ CudaNet net, CudaProgramOutput made, CudaProgramOutput grads,
+                        CudaNetGradients to) {
   cuda::net_backward<T>(net, made, grads, to);
 }
 
@@ -82,7 +82,7 @@ bool cuda_net_pays(int64_t channels, int64_t width) {
   return cuda::net_pitch(channels) <= kNetPitch && room_of(channels, width, 32, Sums::With) <= kMostRoom;
 }
 
-void cuda_net(const CudaNet& net, const CudaProgrammeOutput& out, void* stream) {
+void cuda_net(const CudaNet& net, const CudaProgramOutput& out, void* stream) {
   if (net.rows == 0) return;
   const Grid grid = grid_of(net, kForwardBlocks);
   with_team(net.width, [&]<typename T>() {
@@ -99,7 +99,7 @@ CudaNetParts cuda_net_parts(const CudaNet& net) {
   return {grid.rows, grid.heads};
 }
 
-void cuda_net_backward(const CudaNet& net, const CudaProgrammeOutput& made, const CudaProgrammeOutput& grads,
+void cuda_net_backward(const CudaNet& net, const CudaProgramOutput& made, const CudaProgramOutput& grads,
                        const CudaNetGradients& to, void* stream) {
   if (net.rows == 0) return;
   const Grid grid = grid_of(net, kBackwardBlocks);

@@ -3,8 +3,8 @@
 #include "ops/scan/cuda/net.cuh"
 
 /// The same way back. Sums over rows stay in shared memory, beside the weights they belong to, until a block
-/// has seen all of its rows. The gradient of a scale is the sum of (gradient of a number) (W x + w) over all
-/// numbers.
+/// has seen all of its rows. The gradient of a scale is the sum of (gradient of a projection) (W x + w) over
+/// all projections.
 
 namespace fastweights::kernels::cuda {
 
@@ -29,20 +29,20 @@ struct NetSums {
   }
 };
 
-/// What there is in memory of a lane's numbers of eight rows. All is on its way before any is waited for.
+/// What memory holds of a lane's projections of eight rows. All loads are issued before any is waited for.
 template <typename T>
 struct NetRows {
   float k[T::kEach][kNetRows], v[T::kEach][kNetRows], grad_k[T::kEach][kNetRows], grad_v[T::kEach][kNetRows];
   float beta[T::kRates], grad_beta[T::kRates];
 
-  // rows beyond the last one and lanes without a number read what others do
-  __device__ void load(const NetRoom<T>& room, const CudaProgrammeOutput& made,
-                       const CudaProgrammeOutput& grads, int64_t first, int64_t last) {
+  // rows beyond the last one and lanes without a projection repeat those of others
+  __device__ void load(const NetRoom<T>& room, const CudaProgramOutput& made, const CudaProgramOutput& grads,
+                       int64_t first, int64_t last) {
     const CudaNet& net = room.net;
     const int stride = static_cast<int>(net.heads * net.width), left = static_cast<int>(last - first) - 1;
 #pragma unroll
     for (int e = 0; e < T::kEach; ++e) {
-      const int64_t at = room.owns(e) ? room.place_of(first) + 32 * e : first * stride;
+      const int64_t at = room.owns(e) ? room.offset_of(first) + 32 * e : first * stride;
 #pragma unroll
       for (int i = 0; i < kNetRows; ++i) {
         const int64_t here = at + max(min(i, left), 0) * stride;
@@ -54,7 +54,7 @@ struct NetRows {
     }
 #pragma unroll
     for (int n = 0; n < T::kRates; ++n) {
-      const int i = max(min((room.place + n * T::kLanes) % kNetRows, left), 0);
+      const int i = max(min((room.position + n * T::kLanes) % kNetRows, left), 0);
       const int64_t at = (first + i) * net.heads + (room.active ? room.head : 0);
       beta[n] = made.beta[at];
       grad_beta[n] = grads.beta[at];
@@ -62,10 +62,10 @@ struct NetRows {
   }
 };
 
-// gradients of a lane's numbers; what is beyond the last row is zero
+// gradients of a lane's projections; zero beyond the last row
 template <typename T>
-__device__ void number_gradients(const NetRoom<T>& room, const NetRows<T>& rows, int64_t first, int64_t last,
-                                 NetNumbers<T>& to) {
+__device__ void projection_gradients(const NetRoom<T>& room, const NetRows<T>& rows, int64_t first,
+                                     int64_t last, NetProjections<T>& to) {
   const CudaNet& net = room.net;
   const int count = static_cast<int>(min(last - first, static_cast<int64_t>(kNetRows)));
   const bool soft = net.key == ScanForm::Softmax, bends = net.value == ScanForm::Tanh;
@@ -89,7 +89,7 @@ __device__ void number_gradients(const NetRoom<T>& room, const NetRows<T>& rows,
   }
 #pragma unroll
   for (int n = 0; n < T::kRates; ++n) {
-    const int i = room.place + n * T::kLanes;
+    const int i = room.position + n * T::kLanes;
     const float slope = net.rate == ScanForm::Sigmoid ? rows.beta[n] - rows.beta[n] * rows.beta[n] : 1.0f;
     to.rate[n] = room.active && i < count ? rows.grad_beta[n] * slope : 0.0f;
   }
@@ -97,9 +97,9 @@ __device__ void number_gradients(const NetRoom<T>& room, const NetRows<T>& rows,
 
 // a warp's part of the gradients of the scales of eight rows
 template <typename T>
-__device__ void scale_gradients(const NetRoom<T>& room, const NetNumbers<T>& grads, int from,
+__device__ void scale_gradients(const NetRoom<T>& room, const NetProjections<T>& grads, int from,
                                 const NetSums<T>& sums) {
-  NetNumbers<T> plain;
+  NetProjections<T> plain;
   products(room, from, plain);
   float scale[kNetRows], value_scale[kNetRows];
 #pragma unroll
@@ -112,7 +112,7 @@ __device__ void scale_gradients(const NetRoom<T>& room, const NetNumbers<T>& gra
     }
 #pragma unroll
     for (int k = 0; k < T::kRates; ++k)
-      scale[i] += room.place + k * T::kLanes == i ? grads.rate[k] * plain.rate[k] : 0.0f;
+      scale[i] += room.position + k * T::kLanes == i ? grads.rate[k] * plain.rate[k] : 0.0f;
     if (!room.separate()) scale[i] += value_scale[i];
   }
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
@@ -125,7 +125,7 @@ __device__ void scale_gradients(const NetRoom<T>& room, const NetNumbers<T>& gra
 
 // adds the eight rows' gradients of weights; gradients are times the scales
 template <typename T>
-__device__ void add_weight_gradients(const NetRoom<T>& room, const NetNumbers<T>& grads, int from,
+__device__ void add_weight_gradients(const NetRoom<T>& room, const NetProjections<T>& grads, int from,
                                      const NetSums<T>& sums) {
   const int pitch = room.pitch, threads = room.threads, team = room.team;
   const bool separate = room.separate();
@@ -136,13 +136,14 @@ __device__ void add_weight_gradients(const NetRoom<T>& room, const NetNumbers<T>
       float key[4] = {}, value[4] = {};
 #pragma unroll
       for (int i = 0; i < kNetRows; ++i) {
-        const float4 here = four(x + i * pitch + c), there = separate ? four(values + i * pitch + c) : here;
-        const float here_numbers[] = {here.x, here.y, here.z, here.w};
-        const float there_numbers[] = {there.x, there.y, there.z, there.w};
+        const float4 key_signal = four(x + i * pitch + c),
+                     value_signal = separate ? four(values + i * pitch + c) : key_signal;
+        const float keys[] = {key_signal.x, key_signal.y, key_signal.z, key_signal.w};
+        const float own_values[] = {value_signal.x, value_signal.y, value_signal.z, value_signal.w};
 #pragma unroll
         for (int k = 0; k < 4; ++k) {
-          key[k] += grads.key[e][i] * here_numbers[k];
-          value[k] += grads.value[e][i] * there_numbers[k];
+          key[k] += grads.key[e][i] * keys[k];
+          value[k] += grads.value[e][i] * own_values[k];
         }
       }
 #pragma unroll
@@ -155,11 +156,11 @@ __device__ void add_weight_gradients(const NetRoom<T>& room, const NetNumbers<T>
   }
 #pragma unroll
   for (int k = 0; k < T::kRates; ++k) {
-    const int i = room.place + k * T::kLanes;
+    const int i = room.position + k * T::kLanes;
     if (i < kNetRows) sums.rates[team * kNetRows + i] = grads.rate[k];
   }
   __syncwarp();
-  for (int c = room.place; c < pitch; c += T::kLanes) {
+  for (int c = room.position; c < pitch; c += T::kLanes) {
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kNetRows; ++i) sum += sums.rates[team * kNetRows + i] * x[i * pitch + c];
@@ -168,13 +169,13 @@ __device__ void add_weight_gradients(const NetRoom<T>& room, const NetNumbers<T>
   __syncwarp();
 }
 
-/// Gradients of what is added to numbers.
+/// Gradients of the shifts of projections.
 template <typename T>
 struct NetShifts {
   float key[T::kEach] = {}, value[T::kEach] = {}, rate = 0;
 
   // and takes the gradients times their scales
-  __device__ void add(const NetRoom<T>& room, NetNumbers<T>& grads, int from) {
+  __device__ void add(const NetRoom<T>& room, NetProjections<T>& grads, int from) {
 #pragma unroll
     for (int i = 0; i < kNetRows; ++i) {
 #pragma unroll
@@ -188,7 +189,7 @@ struct NetShifts {
 #pragma unroll
     for (int k = 0; k < T::kRates; ++k) {
       rate += grads.rate[k];
-      grads.rate[k] *= room.r[from + (room.place + k * T::kLanes) % kNetRows];
+      grads.rate[k] *= room.r[from + (room.position + k * T::kLanes) % kNetRows];
     }
   }
 };
@@ -218,9 +219,9 @@ __device__ void store_weight_gradients(const NetRoom<T>& room, const NetSums<T>&
   shifts.rate = lanes_sum<T::kLanes>(shifts.rate);
   if (!room.active) return;
   float* rate = to_keys + room.rate_row() * room.columns(keys);
-  for (int c = room.place; c <= channels; c += T::kLanes)
+  for (int c = room.position; c <= channels; c += T::kLanes)
     rate[c] = sums.rate[room.team * (room.pitch + 1) + c];
-  if (keys.r && room.place == 0) rate[channels + 1] = shifts.rate;
+  if (keys.r && room.position == 0) rate[channels + 1] = shifts.rate;
 }
 
 // sums over the warps of a block
@@ -234,8 +235,8 @@ __device__ inline void store_scale_gradients(const float* sums, int64_t first, i
 }
 
 template <typename T>
-__device__ void net_backward(const CudaNet& net, const CudaProgrammeOutput& made,
-                             const CudaProgrammeOutput& grads, const CudaNetGradients& to) {
+__device__ void net_backward(const CudaNet& net, const CudaProgramOutput& made,
+                             const CudaProgramOutput& grads, const CudaNetGradients& to) {
   extern __shared__ float4 bytes[];
   const NetRoom<T> room(net, reinterpret_cast<float*>(bytes));
   load_weights(room);
@@ -253,11 +254,11 @@ __device__ void net_backward(const CudaNet& net, const CudaProgrammeOutput& made
       if (first + from >= last) break;
       NetRows<T> rows;
       rows.load(room, made, grads, first + from, last);
-      NetNumbers<T> here;
-      number_gradients(room, rows, first + from, last, here);
-      if (scaled) scale_gradients(room, here, from, sums);
-      shifts.add(room, here, from);
-      add_weight_gradients(room, here, from, sums);
+      NetProjections<T> gradients;
+      projection_gradients(room, rows, first + from, last, gradients);
+      if (scaled) scale_gradients(room, gradients, from, sums);
+      shifts.add(room, gradients, from);
+      add_weight_gradients(room, gradients, from, sums);
     }
     __syncthreads();
     if (net.keys.r) store_scale_gradients(sums.scale, first, last, net.rows, to.key_scale);

@@ -1,4 +1,4 @@
-#include "ops/scan/cuda/programme.h"
+#include "ops/scan/cuda/program.h"
 
 #include "kernels/cuda/check.cuh"
 
@@ -18,7 +18,7 @@ int64_t blocks_of(const CudaNormalise& task) {
   return tiles < kMostBlocks ? tiles : kMostBlocks;
 }
 
-// numbers of a row of G in shared memory: whole groups
+// length of a row of G in shared memory: whole groups
 __host__ __device__ constexpr int gram_row(int size) {
   return (size + kTogether - 1) / kTogether * kTogether;
 }
@@ -33,7 +33,7 @@ size_t backward_room_of(const CudaNormalise& task) {
   return size * size * (sizeof(double) + sizeof(float)) + (size + 1) * kColumn * sizeof(float);
 }
 
-// rows that there are
+// rows without padding
 __device__ int64_t last_of(const CudaNormalise& task) {
   return task.steps ? *task.steps * task.times : task.rows;
 }
@@ -116,7 +116,7 @@ __global__ void normalise_kernel(CudaNormalise task, float* out, float* r) {
   }
 }
 
-// gradients of x~^T G x~ of a tile's rows, and of x where it is wanted
+// gradients of x~^T G x~ of a tile's rows, and of x where requested
 __device__ void rows_backward(const CudaNormalise& task, int64_t first, int64_t last, const double* gram,
                               const float* x, const CudaNormaliseGradient& grad, const float* r,
                               float* grad_x, float* grad_square) {

@@ -13,7 +13,8 @@ struct QueryRoom {
   float l[Extras ? Width : 1][Team<Width>::kTeams], r[Extras ? Width : 1][Team<Width>::kTeams];
 };
 
-// sum over the rows of a team for column j = place (and place + 32): every lane gets that of its own columns
+// sum over the rows of a team for column j = position (and position + 32): every lane gets that of its own
+// columns
 template <int Width>
 __device__ void sum_rows(const Task& task, const Lane<Width>& lane, const float (&parts)[Width][kLaneRow],
                          float* sums) {
@@ -41,7 +42,7 @@ __device__ void share_vector(const Task& task, const Lane<Width>& lane, const fl
   __syncwarp();
 }
 
-__device__ inline int64_t query_place(const Task& task, int64_t row, int stage, int query, int head) {
+__device__ inline int64_t query_offset(const Task& task, int64_t row, int stage, int query, int head) {
   return (((row * task.stages + stage) * task.queries + query) * task.heads + head) * task.width;
 }
 
@@ -64,7 +65,7 @@ __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Ch
   const Factors& f = chunk.factors[t][lane.team];
   for (int i = 0; i < task.stages; ++i) {
     for (int query = 0; query < task.queries; ++query) {
-      const int64_t at = query_place(task, row, i, query, lane.head);
+      const int64_t at = query_offset(task, row, i, query, lane.head);
       share_vector<Width>(task, lane, task.arrays.q, at, room.r);
       float y[kRows];
       if (task.read == ScanRead::Along) {
@@ -122,7 +123,7 @@ __device__ void queries_backward(const Task& task, const Lane<Width>& lane, cons
   const Factors& f = chunk.factors[t][lane.team];
   const bool along = task.read == ScanRead::Along;
   for (int query = 0; query < task.queries; ++query) {
-    const int64_t at = query_place(task, row, i, query, lane.head);
+    const int64_t at = query_offset(task, row, i, query, lane.head);
     share_vector<Width>(task, lane, along ? task.grads.y : task.arrays.q, at, room.l);
     share_vector<Width>(task, lane, along ? task.arrays.q : task.grads.y, at, room.r);
     float l[kRows], grad_q[kRows];

@@ -10,10 +10,10 @@ namespace fastweights::kernels {
 /// Steps between two matrices that are kept for a backward pass.
 inline constexpr int64_t kCudaStretch = 16;
 
-/// Whose rows are whose.
+/// The rows and outputs of each sample.
 struct CudaSamples {
   const int64_t* offsets;         // [B + 1]: rows
-  const int64_t* places;          // [M]: numbers of steps after which M is wanted, rising for each sample
+  const int64_t* output_steps;    // [M]: return M after this many steps, rising within each sample
   const int64_t* output_offsets;  // [B + 1]
   int64_t samples;
 };
@@ -21,7 +21,7 @@ struct CudaSamples {
 /// What a forward pass leaves for the backward pass; both null where none follows.
 struct CudaKept {
   float* phi;  // [R, S, H, D]
-  float* m;    // [cuda_kept_rows, H, D, D]: M behind every kCudaStretch steps and behind the last one
+  float* m;    // [cuda_kept_rows, H, D, D]: M after every kCudaStretch steps and after the last one
 };
 
 /// Rows of `m` for so many steps of all samples together.

@@ -18,7 +18,7 @@ namespace fastweights::kernels::cuda {
 inline constexpr int kPairs = 6;  // (i, j) with j < i < 4: i (i - 1) / 2 + j
 __host__ __device__ constexpr int pair_of(int i, int j) { return i * (i - 1) / 2 + j; }
 
-/// What kernels are told. Pointers as in ScanArrays, CudaSamples and CudaKept.
+/// Arguments of kernels. Pointers as in ScanArrays, CudaSamples and CudaKept.
 struct Task {
   int width, heads, stages;
   float a[kPairs], b[kScanStages];
@@ -104,10 +104,10 @@ struct Chunk {
 /// Who a lane is.
 template <int Width>
 struct Lane {
-  int index, team, place;  // in the warp; the team and the place in it
+  int index, team, position;  // in the warp; the team and the position in it
   int64_t sample, first, steps;
   int head0, head;
-  bool active;  // whether there is such a head
+  bool active;  // whether this head exists
 
   __device__ Lane(const Task& task, int heads_groups) {
     using T = Team<Width>;
@@ -115,7 +115,7 @@ struct Lane {
     // kept in a register: asking for it again takes longer than anything else in a step
     asm volatile("" : "+r"(index));
     team = index / T::kLanes;
-    place = index % T::kLanes;
+    position = index % T::kLanes;
     sample = blockIdx.x / heads_groups;
     head0 = static_cast<int>(blockIdx.x % heads_groups) * T::kTeams;
     head = head0 + team;
@@ -123,16 +123,16 @@ struct Lane {
     first = task.samples.offsets[sample];
     steps = task.samples.offsets[sample + 1] - first;
   }
-  __device__ int row(int r) const { return place + 32 * r; }
+  __device__ int row(int r) const { return position + 32 * r; }
   __device__ bool owns(const Task& task, int r) const { return active && row(r) < task.width; }
 };
 
 // all of a chunk is zero before anything is fetched: what lies beyond heads and widths stays so
 template <typename C>
 __device__ void clear(C& chunk) {
-  float* numbers = reinterpret_cast<float*>(&chunk);
+  float* values = reinterpret_cast<float*>(&chunk);
   const int count = static_cast<int>(sizeof(C) / sizeof(float)), threads = static_cast<int>(blockDim.x);
-  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) numbers[i] = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += threads) values[i] = 0;
 }
 
 // sums over the lanes of a team; every lane gets it
@@ -146,12 +146,12 @@ __device__ float team_max(float x) {
 }
 
 // where M[i, j] stands in memory: M is W, or its transpose
-__device__ inline int64_t place_of(const Task& task, int64_t matrix, int i, int j) {
+__device__ inline int64_t offset_of(const Task& task, int64_t matrix, int i, int j) {
   const int width = task.width;
   return matrix * width * width + (task.matrix == ScanMatrix::Plain ? i * width + j : j * width + i);
 }
 
-// row of kept matrices behind step n of a sample
+// row of kept matrices after step n of a sample
 __device__ inline int64_t kept_row(int64_t first, int64_t sample, int64_t n) {
   return first / kCudaStretch + sample + n / kCudaStretch;
 }
