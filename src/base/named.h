@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/nearest.h"
 
 /// Enumerators by their names. An enumeration E brings `const Names<E>& names_of(E)`.
 

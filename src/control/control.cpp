@@ -2,9 +2,9 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "control/on_device.h"
 #include "control/straight.h"
-#include "fastweights/error.h"
 #include "kernels/path.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"

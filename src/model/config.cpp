@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "fastweights/logsignature.h"
 #include "fastweights/model_config.h"
-#include "fastweights/nearest.h"
 #include "model/config_checks.h"
 #include "model/config_names.h"
 

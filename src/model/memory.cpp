@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "nn/device_net.h"
 #include "nn/features.h"
 #include "ops/scan/cuda/scan.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/memory.h"
 #include "ops/scan/on_device.h"
 #include "ops/scan/plan.h"

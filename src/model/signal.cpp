@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "control/on_device.h"
 #include "control/straight.h"
-#include "fastweights/error.h"
 #include "fastweights/logsignature.h"
 #include "tensor/device.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/config_checks.h"
 #include "model/config_fields.h"
 

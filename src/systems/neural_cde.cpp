@@ -1,4 +1,4 @@
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "systems/continuous.h"
 
 /// Neural CDEs (Kidger et al. 2020) and, on log-signatures, neural RDEs (Morrill et al. 2021):

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "tensor/autograd.h"
 
 namespace fastweights::published {

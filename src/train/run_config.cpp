@@ -60,11 +60,11 @@ RunConfig make_run_config(const std::string& model_name, const std::string& sett
   const Json given = parse_json(settings);
   RunConfig config = read_fields(given, RunConfig{});
   config.task.kind = task_kind(data, config.task);
-  const Split parts = split(data, config.split);
+  const Split parts = split_data(data, config.split);
   FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
            "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
-  const DataSet train = subset(data, parts.train);
+  const DataSet train = select_series(data, parts.train);
   config.model =
       default_model(model_name, shape_of(train, fit_preparation(train, config.prepare), config.task.kind));
   config = read_fields(given, config);

@@ -1,7 +1,7 @@
 #include "fastweights/published.h"
 
+#include "base/error.h"
 #include "data/data_support.h"
-#include "fastweights/error.h"
 #include "fastweights/run.h"
 #include "support/support.h"
 

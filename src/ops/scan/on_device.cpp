@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan/cuda/scan.h"
 #include "ops/scan/device_tensors.h"
 #include "ops/scan/time_parallel.h"

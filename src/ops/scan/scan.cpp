@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan/fused.h"
 #include "ops/scan/kernel.h"
 #include "ops/scan/on_device.h"
