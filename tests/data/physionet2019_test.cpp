@@ -32,8 +32,8 @@ std::string hours(int first, int last) {
   return text;
 }
 
-DataSet read(const ScratchFolder& folder, bool skip_bad = false) {
-  return read_physionet2019(folder.path(), {.bad_files = bad_files});
+DataSet read(const ScratchFolder& folder, const ReadOptions& options = {}) {
+  return read_physionet2019(folder.path(), options);
 }
 
 std::string error_of(const std::string& text) {
@@ -129,7 +129,7 @@ TEST(PhysioNet2019, BrokenFilesStopOrAreListed) {
   folder.write("p3.psv", "");
   EXPECT_EQ(error_message<std::runtime_error>([&] { read(folder); }),
             folder.path("p2.psv:2:1: column 'HR': expected a number, got '6o'"));
-  const DataSet data = read(folder, true);
+  const DataSet data = read(folder, {.skip_bad = true});
   EXPECT_EQ(data.ids, std::vector<std::string>{"p1"});
   EXPECT_EQ(data.head.skipped,
             (std::vector<std::string>{folder.path("p2.psv:2:1: column 'HR': expected a number, got '6o'"),
