@@ -3,7 +3,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/gradcheck.h"
 #include "fastweights/optimise.h"
 #include "figures.h"

@@ -2,7 +2,7 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/gradcheck.h"
 #include "fastweights/optimise.h"
 #include "fastweights/run.h"

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/files.h"
+#include "base/nearest.h"
 #include "train_command.h"
 
 /// One run after another with the same data, split and training loop, and a table of them.
@@ -51,7 +52,7 @@ double median_seconds(const std::string& folder) {
 }
 
 Json row_of(const std::string& model, const std::string& folder) {
-  const Json result = Json::parse(file_text(folder + "/result.json"));
+  const Json result = Json::parse(read_file(folder + "/result.json"));
   const char* part = result.contains("test")         ? "test"
                      : result.contains("validation") ? "validation"
                                                      : "train";

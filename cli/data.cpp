@@ -5,9 +5,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "data_options.h"
-#include "fastweights/error.h"
-#include "fastweights/fetch.h"
+#include "fastweights/data.h"
 
 namespace fastweights::cli {
 namespace {
@@ -24,9 +24,9 @@ void list() {
   std::printf("Built in, generated:\n");
   for (const auto& [name, sentence] : built_in_sets())
     std::printf("  %-22s %s\n", name.c_str(), sentence.c_str());
-  std::printf("\nTo be had with 'fastweights data fetch NAME':\n");
-  for (const KnownSet& set : known_sets())
-    std::printf("  %-26s %s\n", set.name.c_str(), set.sentence.c_str());
+  std::printf("\nFor download with 'fastweights data fetch NAME':\n");
+  for (const auto& [name, sentence] : known_sets())
+    std::printf("  %-26s %s\n", name.c_str(), sentence.c_str());
   std::printf("\nFormats:\n");
   for (const auto& [name, sentence] : data_formats())
     std::printf("  %-16s %s\n", name.c_str(), sentence.c_str());
@@ -93,7 +93,7 @@ void print_classes(const DataSet& data) {
   }
 }
 
-// a histogram of ten bins between the shortest and the longest
+// a histogram with ten bins
 void print_lengths(const DataSet& data, const Lengths& l) {
   std::printf("\nlengths\n");
   constexpr int64_t kBins = 10;
@@ -121,7 +121,7 @@ void print_info(const DataSet& data) {
               100 * missing_share(data));
   if (!head.statics.empty()) std::printf("  static features  %zu\n", head.statics.size());
   if (!head.targets.empty()) std::printf("  targets          %zu\n", head.targets.size());
-  const std::string unit = head.time_unit.empty() ? "numbers without a unit (--time-unit names it)"
+  const std::string unit = head.time_unit.empty() ? "numbers without a unit (set one with --time-unit)"
                                                   : "in units of '" + head.time_unit + "'";
   std::printf("  times            %s%s%s\n", unit.c_str(), head.time_zero.empty() ? "" : ", 0 is ",
               head.time_zero.c_str());
@@ -131,8 +131,8 @@ void print_info(const DataSet& data) {
     std::printf("  parts            %lld train, %lld validation, %lld test\n",
                 static_cast<long long>(parts[Part::Train] + parts[Part::Any]),
                 static_cast<long long>(parts[Part::Validation]), static_cast<long long>(parts[Part::Test]));
-  if (!data.step_labels.empty()) std::printf("  rows have labels of their own\n");
-  if (!head.skipped.empty()) std::printf("  left out         %zu\n", head.skipped.size());
+  if (!data.step_labels.empty()) std::printf("  step labels      yes\n");
+  if (!head.skipped.empty()) std::printf("  skipped          %zu\n", head.skipped.size());
   print_classes(data);
   print_lengths(data, l);
   std::printf("\n%-24s %9s %12s %12s %12s\n", "channel", "missing", "mean", "least", "most");
@@ -168,8 +168,7 @@ void print_json(const DataSet& data) {
 }
 
 void fetch_set(const DataCommand& command) {
-  const KnownSet& set = known_set(command.name);
-  const std::string folder = fetch(set, command.data.data_dir, [](int64_t done, int64_t all) {
+  const std::string folder = fetch_data(command.name, command.data.data_dir, [](int64_t done, int64_t all) {
     std::fprintf(stderr, "\r%.1f MB%s", static_cast<double>(done) / 1e6,
                  all > 0 ? message(" of ", (all + 500000) / 1000000, " MB").c_str() : "");
   });
@@ -181,13 +180,13 @@ void fetch_set(const DataCommand& command) {
 
 void add_data(CLI::App& program, Session&) {
   auto command = std::make_shared<DataCommand>();
-  CLI::App* app = program.add_subcommand("data", "Look at data, fetch, convert and prepare them");
+  CLI::App* app = program.add_subcommand("data", "Inspect, download, convert and cache data");
   app->require_subcommand(1);
   app->add_subcommand("list", "Built-in sets, known sets to fetch, and formats")->callback([] { list(); });
 
   CLI::App* info = app->add_subcommand("info", "Shapes, lengths, missing values, classes and channels");
-  add_data_options(*info, command->data, "what to look at");
-  info->add_flag("--json", command->json, "one JSON object");
+  add_data_options(*info, command->data, "data to inspect");
+  info->add_flag("--json", command->json, "print one JSON object");
   info->footer("Example:\n  fastweights data info spirals");
   info->callback([command] {
     const DataSet data = read(command->data, data_config(command->data));
@@ -195,33 +194,32 @@ void add_data(CLI::App& program, Session&) {
   });
 
   auto preparing = std::make_shared<DataCommand>();
-  CLI::App* prepare =
-      app->add_subcommand("prepare", "Read data into the cache, so that they are there at once later");
-  add_data_options(*prepare, preparing->data, "what to read");
+  CLI::App* prepare = app->add_subcommand("prepare", "Read data into the cache, for fast loading later");
+  add_data_options(*prepare, preparing->data, "data to cache");
   prepare->callback([preparing] {
     const DataSet data = read(preparing->data, data_config(preparing->data));
-    std::printf("%lld series are in %s\n", static_cast<long long>(data.samples()),
+    std::printf("%lld series in %s\n", static_cast<long long>(data.samples()),
                 preparing->data.cache_dir.c_str());
   });
 
   auto converting = std::make_shared<DataCommand>();
   CLI::App* convert = app->add_subcommand("convert", "Write data in another format");
-  add_data_options(*convert, converting->data, "what to convert");
-  convert->add_option("--out,-o", converting->out, "file, or folder")->required();
+  add_data_options(*convert, converting->data, "data to convert");
+  convert->add_option("--out,-o", converting->out, "output file or folder")->required();
   convert->add_option("--to", converting->format,
-                      "csv, csv-folder, npz or ts; default: by the ending of the name");
+                      "csv, csv-folder, npz or ts; default: by the extension of --out");
   convert->footer("Example:\n  fastweights data convert spirals --out spirals.csv");
   convert->callback([converting] {
     const DataSet data = read(converting->data, data_config(converting->data));
     write_data(data, converting->out, converting->format);
-    std::printf("%lld series are in %s\n", static_cast<long long>(data.samples()), converting->out.c_str());
+    std::printf("%lld series in %s\n", static_cast<long long>(data.samples()), converting->out.c_str());
   });
 
   auto fetching = std::make_shared<DataCommand>();
   fetching->data.data_dir = default_data_dir();
-  CLI::App* get = app->add_subcommand("fetch", "Download a known set");
-  get->add_option("name", fetching->name, "one of 'fastweights data list'")->required();
-  get->add_option("--data-dir", fetching->data.data_dir, "folder for it (FASTWEIGHTS_DATA)")
+  CLI::App* get = app->add_subcommand("fetch", "Download a published data set");
+  get->add_option("name", fetching->name, "name from 'fastweights data list'")->required();
+  get->add_option("--data-dir", fetching->data.data_dir, "folder for the data (FASTWEIGHTS_DATA)")
       ->capture_default_str();
   get->callback([fetching] { fetch_set(*fetching); });
 }

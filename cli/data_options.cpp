@@ -6,17 +6,17 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "base/error.h"
 #include "fastweights/device.h"
-#include "fastweights/error.h"
 
 namespace fastweights::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-std::string environment_or(const char* name, const std::string& otherwise) {
+std::string environment_or(const char* name, const std::string& fallback) {
   const char* value = std::getenv(name);
-  return value && *value ? value : otherwise;
+  return value && *value ? value : fallback;
 }
 
 std::string default_cache_dir() {
@@ -25,25 +25,15 @@ std::string default_cache_dir() {
                         environment_or("XDG_CACHE_HOME", home + "/.cache") + "/fastweights");
 }
 
-// as given, or below the data folder
+// as given, or in the data folder
 std::string found_path(const DataOptions& options, const std::string& path) {
   const std::string below = options.data_dir + "/" + path;
   return !fs::exists(path) && fs::exists(below) ? below : path;
 }
 
 ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
-  ReadOptions read;
-  read.format = config.format;
-  read.bad_files = config.skip_bad ? BadFiles::Skip : BadFiles::Stop;
-  read.columns = {.id = config.id,
-                  .time = config.time,
-                  .label = config.label,
-                  .group = config.group,
-                  .statics = config.statics,
-                  .targets = config.targets,
-                  .answers = options.answers};
-  read.time_unit = config.time_unit;
-  read.speech = config.speech;
+  ReadOptions read = config.read;
+  read.columns.label_columns = options.label_columns;
   if (isatty(STDERR_FILENO)) {
     read.progress = [](int64_t done, int64_t all) {
       std::fprintf(stderr, "\rreading %lld of %lld files%s", static_cast<long long>(done),
@@ -74,51 +64,55 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   options.cache_dir = default_cache_dir();
   const std::string group = "Data";
   command.add_option("data", options.path, what + ": a file, a folder, or a built-in set such as spirals");
-  command.add_option("--data-dir", options.data_dir, "where data are looked for, too (FASTWEIGHTS_DATA)")
+  command.add_option("--data-dir", options.data_dir, "also search this folder for data (FASTWEIGHTS_DATA)")
       ->capture_default_str()
       ->group(group);
-  const auto text = [&](const char* name, std::string& to, const char* help) {
-    command.add_option(name, to, help)->group(group);
+  // an option that sets one field; an empty value leaves it unchanged
+  const auto text = [&](const char* name, std::string ReadOptions::*field, const char* help) {
+    const auto keep = [&options, field](const std::string& value) {
+      if (!value.empty()) options.changes.emplace_back([=](ReadOptions& read) { read.*field = value; });
+    };
+    command.add_option_function<std::string>(name, keep, help)->group(group);
   };
-  text("--format", options.format, "format of the data, if it cannot be seen");
-  text("--id-column", options.id, "column of a table that names the series; default: id");
-  text("--time-column", options.time, "column of times, numbers or dates; default: time");
-  text("--label-column", options.label, "column of labels; default: label");
-  text("--group-column", options.group, "column of patients, speakers, ...");
+  const auto column = [&](const char* name, auto TableColumns::*field, const char* help) {
+    using Value = std::remove_reference_t<decltype(std::declval<TableColumns&>().*field)>;
+    const auto keep = [&options, field](const Value& value) {
+      if (!value.empty())
+        options.changes.emplace_back([=](ReadOptions& read) { read.columns.*field = value; });
+    };
+    command.add_option_function<Value>(name, keep, help)->group(group);
+  };
+  text("--format", &ReadOptions::format, "data format; default: detected");
+  column("--id-column", &TableColumns::id, "column that identifies the series; default: id");
+  column("--time-column", &TableColumns::time, "column of times, numbers or dates; default: time");
+  column("--label-column", &TableColumns::label, "column of labels; default: label");
+  column("--group-column", &TableColumns::group, "column of groups such as patients or speakers");
+  column("--static-columns", &TableColumns::statics, "columns that are constant within a series");
+  column("--target-columns", &TableColumns::targets, "columns of values to predict");
+  text("--time-unit", &ReadOptions::time_unit, "unit of time; dates are converted to it");
+  const auto take_speech = [&options](const std::string& form) {
+    const SpeechForm speech = form == "wave" ? SpeechForm::Wave : SpeechForm::Mfcc;
+    options.changes.emplace_back([=](ReadOptions& read) { read.speech = speech; });
+  };
   command
-      .add_option("--static-columns", options.statics, "columns that are the same in all rows of a series")
-      ->group(group);
-  command.add_option("--target-columns", options.targets, "columns of numbers to predict")->group(group);
-  text("--time-unit", options.time_unit, "what a unit of time is called");
-  command.add_option("--speech", options.speech, "speech as mfcc or as wave; default: mfcc")
+      .add_option_function<std::string>("--speech", take_speech, "speech as mfcc or as wave; default: mfcc")
       ->check(CLI::IsMember({"mfcc", "wave"}))
       ->group(group);
-  command.add_flag("--skip-bad", options.skip_bad, "leave broken files out, and list them")->group(group);
-  command
-      .add_option("--cache-dir", options.cache_dir,
-                  "where data are kept once they are read (FASTWEIGHTS_CACHE)")
+  const auto skip_bad = [&options] {
+    options.changes.emplace_back([](ReadOptions& read) { read.skip_bad = true; });
+  };
+  command.add_flag_callback("--skip-bad", skip_bad, "skip malformed files and list them")->group(group);
+  command.add_option("--cache-dir", options.cache_dir, "folder for cached data (FASTWEIGHTS_CACHE)")
       ->capture_default_str()
       ->group(group);
-  command.add_flag("--no-cache", options.no_cache, "read everything anew")->group(group);
+  command.add_flag("--no-cache", options.no_cache, "ignore the cache")->group(group);
 }
 
-DataConfig data_config(const DataOptions& options, const DataConfig& otherwise) {
-  DataConfig config = otherwise;
-  const auto take = [](const auto& given, auto& to) {
-    if (!given.empty()) to = given;
-  };
+DataConfig data_config(const DataOptions& options, const DataConfig& defaults) {
+  DataConfig config = defaults;
   if (!options.path.empty()) config.path = found_path(options, options.path);
-  FW_CHECK(!config.path.empty(), "say which data: a file, a folder, or a built-in set such as spirals");
-  config.skip_bad = config.skip_bad || options.skip_bad;
-  take(options.format, config.format);
-  take(options.id, config.id);
-  take(options.time, config.time);
-  take(options.label, config.label);
-  take(options.group, config.group);
-  take(options.time_unit, config.time_unit);
-  take(options.statics, config.statics);
-  take(options.targets, config.targets);
-  if (!options.speech.empty()) config.speech = options.speech == "wave" ? SpeechForm::Wave : SpeechForm::Mfcc;
+  FW_CHECK(!config.path.empty(), "no data given: name a file, a folder, or a built-in set such as spirals");
+  for (const auto& change : options.changes) change(config.read);
   return config;
 }
 
@@ -127,10 +121,10 @@ DataConfig data_for_model(const DataOptions& options, const std::string& run,
   const std::string folder = run_folder(run);
   DataConfig known;
   if (!folder.empty()) known = read_run_config(folder).data;
-  // dates are counted as the model has learned them
-  known.time_unit = preparation.time_unit;
-  // other data may come in another format
-  if (!options.path.empty() && found_path(options, options.path) != known.path) known.format.clear();
+  // dates are converted to the unit of the training data
+  known.read.time_unit = preparation.time_unit;
+  // other data may have another format
+  if (!options.path.empty() && found_path(options, options.path) != known.path) known.read.format.clear();
   return data_config(options, known);
 }
 
@@ -141,9 +135,8 @@ bool check_finite(const Predictions& predictions, const PreparedData& data, Sess
   const int64_t row = bad[0][0].item<int64_t>(), sample = predictions.samples[row].item<int64_t>();
   std::fprintf(
       stderr,
-      "fastweights: what the model says of series '%s' at time %g is not finite; is there a gap of many "
-      "times "
-      "the usual one? A model trained with --set model.solver.max_step=1 goes over it in shorter steps\n",
+      "fastweights: the prediction for series '%s' at time %g is not finite; the usual cause is a gap much "
+      "longer than the median: train with --set model.solver.max_step=1\n",
       data.ids[static_cast<size_t>(sample)].c_str(), predictions.times[row].item<double>());
   session.exit_status = 3;
   return false;
@@ -156,8 +149,8 @@ DataSet read(const DataOptions& options, const DataConfig& config) {
   constexpr size_t kShown = 10;
   const std::vector<std::string>& skipped = data.head.skipped;
   for (size_t i = 0; i < skipped.size() && i < kShown; ++i)
-    std::fprintf(stderr, "left out: %s\n", skipped[i].c_str());
-  if (skipped.size() > kShown) std::fprintf(stderr, "left out: %zu more\n", skipped.size() - kShown);
+    std::fprintf(stderr, "skipped: %s\n", skipped[i].c_str());
+  if (skipped.size() > kShown) std::fprintf(stderr, "skipped: %zu more\n", skipped.size() - kShown);
   return data;
 }
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "data_options.h"
-#include "fastweights/error.h"
 #include "progress.h"
 
 namespace fastweights::cli {
@@ -45,7 +45,7 @@ Selection selected(const EvaluateCommand& command, const DataSet& data, const st
     for (int64_t b = 0; b < data.samples(); ++b) chosen.samples.push_back(b);
     return chosen;
   }
-  const Split parts = own ? split_of(folder, data) : split(data, {});
+  const Split parts = own ? split_of(folder, data) : split_data(data, {});
   chosen.samples = chosen.part == "train"        ? parts.train
                    : chosen.part == "validation" ? parts.validation
                                                  : parts.test;
@@ -67,7 +67,7 @@ void run(const EvaluateCommand& command, Session& session) {
   const DataSet data = read(command.data, source);
   const Selection chosen = selected(command, data, source.path);
   const PreparedData prepared =
-      prepare(matched(subset(data, chosen.samples), trained.preparation), trained.preparation);
+      prepare(match_data(select_series(data, chosen.samples), trained.preparation), trained.preparation);
   const Predictions p = predict(trained.model, prepared, trained.preparation, trained.task);
   if (!check_finite(p, prepared, session)) return;
   const Metrics metrics = evaluate(p, trained.task, trained.preparation);

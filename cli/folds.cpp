@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "train_command.h"
 
 namespace fastweights::cli {
@@ -41,7 +42,7 @@ void save(const std::string& folder, const Folds& folds) {
 
 Folds load(const std::string& folder) {
   try {
-    const Json json = Json::parse(file_text(path_of(folder)));
+    const Json json = Json::parse(read_file(path_of(folder)));
     Folds folds;
     folds.count = json.at("folds").get<int64_t>();
     folds.model = json.at("model").get<std::string>();
@@ -102,7 +103,7 @@ Json summary_of(const Json& parts) {
 void finish(const TrainCommand& command, const std::string& folder, int64_t count) {
   Json parts = Json::array();
   for (int64_t fold = 0; fold < count; ++fold)
-    parts.push_back(Json::parse(file_text(fold_folder(folder, fold) + "/result.json")).at("test"));
+    parts.push_back(Json::parse(read_file(fold_folder(folder, fold) + "/result.json")).at("test"));
   const Json summary = summary_of(parts);
   replace_file(folder + "/result.json", Json{{"summary", summary}, {"folds", parts}}.dump(2) + "\n");
   if (command.json) std::printf("%s\n", Json{{"run", folder}, {"summary", summary}}.dump().c_str());

@@ -3,15 +3,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "commands.h"
 #include "fastweights/environment.h"
-#include "fastweights/error.h"
 #include "fastweights/published.h"
 #include "fastweights/run.h"
 
@@ -31,14 +30,8 @@ struct GradcheckCommand {
 };
 
 ModelConfig read_config(const std::string& path) {
-  std::ifstream in(path);
-  if (!in || std::filesystem::is_directory(path)) {
-    throw std::runtime_error("cannot read the configuration " + path);
-  }
-  std::ostringstream text;
-  text << in.rdbuf();
   try {
-    return config_from_json(text.str());
+    return config_from_json(read_file(path));
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(path + ": " + error.what());
   }

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/error.h"
 #include "data_options.h"
-#include "fastweights/error.h"
 
 namespace fastweights::cli {
 namespace {
@@ -54,7 +54,8 @@ int64_t sample_of(const InspectCommand& command, const DataSet& data) {
 void print_weights(const InspectCommand& command, const TrainedModel& trained) {
   const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
   const int64_t sample = sample_of(command, data);
-  const PreparedData one = prepare(matched(subset(data, {sample}), trained.preparation), trained.preparation);
+  const PreparedData one =
+      prepare(match_data(select_series(data, {sample}), trained.preparation), trained.preparation);
   TaskConfig whole = trained.task;
   whole.kind = TaskKind::Classification;
   Batch batch = make_batch(one, trained.preparation, whole, {0}, 1);
@@ -88,7 +89,7 @@ void print_weights(const InspectCommand& command, const TrainedModel& trained) {
 
 void add_inspect(CLI::App& program, Session&) {
   auto command = std::make_shared<InspectCommand>();
-  command->data.answers = Answers::Optional;
+  command->data.label_columns = LabelColumns::Optional;
   CLI::App* app =
       program.add_subcommand("inspect", "Sizes of a trained model, and what W stores over a series");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/nearest.h"
 #include "commands.h"
 #include "fastweights/environment.h"
-#include "fastweights/nearest.h"
 
 namespace fastweights::cli {
 namespace {

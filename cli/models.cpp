@@ -2,8 +2,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "commands.h"
-#include "fastweights/error.h"
 #include "fastweights/run.h"
 
 namespace fastweights::cli {

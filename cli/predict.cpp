@@ -3,8 +3,9 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "data_options.h"
-#include "fastweights/error.h"
 
 namespace fastweights::cli {
 namespace {
@@ -93,7 +94,7 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
   const TaskKind kind = trained.task.kind;
   FW_CHECK(command.ahead == 0 || kind == TaskKind::Forecast,
            "--ahead is for a model that forecasts, and this one was trained for another task");
-  const DataSet data = matched(given, trained.preparation);
+  const DataSet data = match_data(given, trained.preparation);
   if (kind == TaskKind::Classification || kind == TaskKind::StepClassification)
     return class_table(trained, prepare(data, trained.preparation), session);
   if (kind != TaskKind::Forecast) return number_table(trained, data, session);
@@ -121,7 +122,7 @@ void add_predict(CLI::App& program, Session& session) {
   auto command = std::make_shared<PredictCommand>();
   CLI::App* app = program.add_subcommand("predict", "Apply a trained model to data");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
-  command->data.answers = Answers::Optional;
+  command->data.label_columns = LabelColumns::Optional;
   add_data_options(*app, command->data, "what to apply it to");
   app->add_option("--out,-o", command->out, "CSV file; default: the terminal");
   app->add_option(

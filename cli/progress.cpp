@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights::cli {
 namespace {

@@ -4,9 +4,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "fastweights/device.h"
 #include "fastweights/environment.h"
-#include "fastweights/error.h"
 #include "progress.h"
 #include "train_command.h"
 
@@ -60,7 +61,7 @@ void print_result(const TrainCommand& command, const std::string& folder, const 
   if (command.json) {
     std::printf("{\"run\": %s, \"best_epoch\": %lld, \"result\": %s}\n", Json(folder).dump().c_str(),
                 static_cast<long long>(result.best_epoch),
-                Json::parse(file_text(folder + "/result.json")).dump().c_str());
+                Json::parse(read_file(folder + "/result.json")).dump().c_str());
     return;
   }
   if (command.quiet) return;
@@ -123,7 +124,7 @@ void handle_interrupts() {
 std::string settings_json(const TrainCommand& command) {
   Json json = preset_json(command.preset, model_of(command));
   if (!command.config_file.empty()) {
-    const Json given = Json::parse(file_text(command.config_file), nullptr, false);
+    const Json given = Json::parse(read_file(command.config_file), nullptr, false);
     FW_CHECK(given.is_object(), command.config_file, ": this is not a JSON object { ... }");
     json.merge_patch(given);
   }

@@ -39,6 +39,7 @@ add_custom_command(OUTPUT ${page_text}
   VERBATIM)
 
 add_library(fastweights
+  src/base/files.cpp
   src/base/json_fields.cpp
   src/base/lyndon.cpp
   src/base/nearest.cpp
@@ -163,7 +164,6 @@ add_library(fastweights
   src/train/clock.cpp
   src/train/device_adam.cpp
   src/train/device_training.cpp
-  src/train/files.cpp
   src/train/future.cpp
   src/train/metrics.cpp
   src/train/optimise.cpp

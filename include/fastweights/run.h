@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/read.h"
-#include "fastweights/split.h"
+#include "fastweights/data.h"
 #include "fastweights/train.h"
 
 /// A training run: everything it was made of in one folder, from which it can be taken up again.
@@ -20,11 +19,8 @@
 namespace fastweights {
 
 struct DataConfig {
-  std::string path = {}, format = {}, time_unit = {};
-  std::string id = "id", time = "time", label = "label", group = {};  ///< columns of tables
-  std::vector<std::string> statics = {}, targets = {};
-  SpeechForm speech = SpeechForm::Mfcc;
-  bool skip_bad = false;
+  std::string path = {};
+  ReadOptions read = {};
 };
 
 struct RunConfig {
@@ -99,9 +95,5 @@ RunConfig read_run_config(const std::string& folder);
 
 /// Writes report.json and report.html of a run anew.
 void write_report(const std::string& folder, const DataSet& data);
-
-/// Replaces a file as a whole or not at all, also if the machine stops meanwhile.
-void replace_file(const std::string& path, const std::string& contents);
-std::string file_text(const std::string& path);
 
 }  // namespace fastweights

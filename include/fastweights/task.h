@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "fastweights/data.h"
 #include "fastweights/model.h"
-#include "fastweights/prepare.h"
 
 /// What a model is to predict, and batches of prepared data for it.
 
@@ -42,7 +42,7 @@ struct PreparedData {
   int64_t samples() const { return offsets.size(0) - 1; }
 };
 
-/// Of data that have the preparation's names (see matched()).
+/// Of data that have the preparation's names (see match_data()).
 PreparedData prepare(const DataSet& data, const Preparation& preparation);
 
 /// M rows of outputs belong to B samples.

@@ -42,7 +42,7 @@ std::string text_of(const Json& given, const std::string& name) {
 }
 
 int64_t whole_number_of(const Json& given, const std::string& name) {
-  // beyond it not every whole number is a double
+  // above it not every whole number is a double
   constexpr double kMost = 9007199254740992.0;
   if (given.is_number_float()) {
     const auto number = given.get<double>();
@@ -58,7 +58,7 @@ Json parse_json(const std::string& text) {
   try {
     return parsed(text);
   } catch (const Json::exception& error) {
-    // behind the library's own number of the error
+    // without the error number of the library
     const std::string what = error.what();
     FW_CHECK(false, "[config] this is not JSON: ", shortened_text(what.substr(what.find("] ") + 2)));
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {
@@ -70,7 +70,8 @@ int64_t moebius(int64_t n) {
 
 std::vector<Word> lyndon_words(int64_t channels, int64_t depth) {
   FW_CHECK(channels >= 1 && depth >= 1,
-           "[lyndon_words] there must be at least one letter and one place, got ", channels, " and ", depth);
+           "[lyndon_words] expected at least one channel and a depth of at least 1, got ", channels, " and ",
+           depth);
   // Duval's algorithm visits them in alphabetical order
   std::vector<Word> words;
   Word word = {-1};

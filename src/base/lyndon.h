@@ -20,7 +20,7 @@ int64_t lyndon_count(int64_t channels, int64_t depth);
 /// The Lyndon bracket of a word as text: [0, [0, 1]] for 001.
 std::string lyndon_bracket(const Word& word);
 
-/// How words and brackets hang together: the coefficient of the tensor logarithm at Lyndon word u is
+/// The relation of words and brackets: the coefficient of the tensor logarithm at Lyndon word u is
 /// sum over the terms (w, coefficient) of row u of the coefficient of bracket w, plus that of bracket u
 /// itself.
 struct BracketTerm {

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "fastweights/fields.h"
-#include "fastweights/nearest.h"
 
 /// Enumerators by their names, as values and as text.
 

@@ -34,7 +34,7 @@ double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 double Random::uniform(double low, double high) { return low + (high - low) * uniform(); }
 
 // Marsaglia's polar form of Box and Muller's method, which needs no sine; the second of its two numbers is
-// left out so that a generator is its counter and nothing else
+// omitted so that the counter is the whole state
 double Random::normal() {
   while (true) {
     const double x = uniform(-1, 1), y = uniform(-1, 1);

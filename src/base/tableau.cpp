@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {

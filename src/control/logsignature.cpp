@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/lyndon.h"
 #include "control/cuda/on_device.h"
 #include "control/straight.h"
-#include "fastweights/error.h"
 #include "kernels/signature.h"
 #include "tensor/autograd.h"
 #include "tensor/large.h"

@@ -5,10 +5,10 @@
 #include "data/parsers.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
-// a piece of a line; quotes are taken away, and \' and \" inside them
+// a token of a line, unquoted, with \' and \" unescaped
 struct Token {
   std::string text;
   int64_t column = 1;
@@ -16,15 +16,16 @@ struct Token {
 };
 
 struct ArffHeader {
-  int64_t numbers = 0;  // attributes that are time points
+  int64_t time_points = 0;  // numeric attributes
   bool relational = false, nominal = false;
   std::vector<std::string> classes = {};
 };
 
-// walks through a line
+// tokens of a line
 class Scanner {
  public:
-  Scanner(std::string_view line, Place place, size_t at = 0) : line_(line), place_(place), at_(at) {}
+  Scanner(std::string_view line, Location location, size_t at = 0)
+      : line_(line), location_(location), at_(at) {}
 
   void skip_spaces() { at_ = std::min(line_.find_first_not_of(" \t", at_), line_.size()); }
   bool done() {
@@ -37,11 +38,11 @@ class Scanner {
     ++at_;
     return true;
   }
-  Place place() const { return {place_.file, place_.row, static_cast<int64_t>(at_) + 1}; }
+  Location location() const { return {location_.file, location_.row, static_cast<int64_t>(at_) + 1}; }
   std::string_view rest() const { return line_.substr(at_); }
   size_t at() const { return at_; }
 
-  // up to one of these characters, or what is in quotes
+  // up to one of these characters, or a quoted text
   Token token(std::string_view ends) {
     skip_spaces();
     Token token = {.text = {}, .column = static_cast<int64_t>(at_) + 1};
@@ -58,34 +59,33 @@ class Scanner {
 
  private:
   std::string quoted_text(char quote) {
-    const Place begin = place();
+    const Location begin = location();
     std::string text;
     for (++at_; at_ < line_.size() && line_[at_] != quote; ++at_) {
       const bool escape = line_[at_] == '\\' && at_ + 1 < line_.size();
       if (escape && (line_[at_ + 1] == '\'' || line_[at_ + 1] == '"')) ++at_;
       text += line_[at_];
     }
-    if (at_ >= line_.size()) refuse(begin, "found a quote that is never closed, expected ", quote);
+    if (at_ >= line_.size()) refuse(begin, "expected a closing ", quote, " before the end of the line");
     ++at_;
     return text;
   }
 
   std::string_view line_;
-  Place place_;
+  Location location_;
   size_t at_;
 };
 
-// {a, 'b c', ...} behind the name of an attribute
+// {a, 'b c', ...} after the name of an attribute
 std::vector<std::string> read_names(Scanner& scanner) {
   std::vector<std::string> names;
   std::set<std::string> seen;
   while (!scanner.take('}')) {
-    if (scanner.done()) refuse(scanner.place(), "found the end of the line, expected }");
-    const Place place = scanner.place();
+    if (scanner.done()) refuse(scanner.location(), "expected }, got the end of the line");
+    const Location location = scanner.location();
     const Token name = scanner.token(",}");
-    if (name.text.empty()) refuse(place, "found nothing, expected the name of a class");
-    if (!seen.insert(name.text).second)
-      refuse(place, "found the class ", in_quotes(name.text), " twice, expected each once");
+    if (name.text.empty()) refuse(location, "expected the name of a class, got nothing");
+    if (!seen.insert(name.text).second) refuse(location, "duplicate class ", in_quotes(name.text));
     names.push_back(name.text);
     scanner.take(',');
   }
@@ -94,33 +94,35 @@ std::vector<std::string> read_names(Scanner& scanner) {
 
 enum class Where { Outside, InsideRelation };
 
-// one @attribute; says whether a relation begins
+// one @attribute; returns whether a relation begins
 Where read_attribute(ArffHeader& header, Scanner& scanner, Where where) {
   const Token name = scanner.token(" \t{");
-  if (name.text.empty()) refuse(scanner.place(), "found nothing, expected the name of an attribute");
-  const Place place = scanner.place();
+  if (name.text.empty()) refuse(scanner.location(), "expected the name of an attribute, got nothing");
+  const Location location = scanner.location();
   if (header.nominal)
-    refuse(place, "found the attribute ", in_quotes(name.text), " behind the classes, expected @data");
+    refuse(location, "expected @data after the classes, got the attribute ", in_quotes(name.text));
   if (scanner.take('{')) {
     if (where == Where::InsideRelation)
-      refuse(place, "found the nominal attribute ", in_quotes(name.text),
-             " inside a relation, expected numbers");
+      refuse(location, "expected numeric attributes inside a relation, got the nominal attribute ",
+             in_quotes(name.text));
     header.nominal = true;
     header.classes = read_names(scanner);
     return where;
   }
   const Token kind = scanner.token(" \t[");
   const std::string word = lowercase(kind.text);
-  if (word == "relational" && where == Where::Outside && !header.relational && header.numbers == 0) {
+  if (word == "relational" && where == Where::Outside && !header.relational && header.time_points == 0) {
     header.relational = true;
     return Where::InsideRelation;
   }
   if (word != "numeric" && word != "real" && word != "integer")
-    refuse(place, "found the type ", in_quotes(kind.text), " of attribute ", in_quotes(name.text),
-           ", expected numeric, real, integer, one relational, or {classes}");
+    refuse(location, "attribute ", in_quotes(name.text),
+           ": expected the type numeric, real, integer, relational (once) or {classes}, got ",
+           in_quotes(kind.text));
   if (header.relational && where == Where::Outside)
-    refuse(place, "found the number ", in_quotes(name.text), " beside a relation, expected {classes}");
-  ++header.numbers;
+    refuse(location, "expected {classes} after the relation, got the numeric attribute ",
+           in_quotes(name.text));
+  ++header.time_points;
   return where;
 }
 
@@ -131,55 +133,56 @@ ArffHeader read_header(Lines& lines, const std::string& file) {
   while (lines.next()) {
     Scanner scanner(lines.line(), {file, lines.row(), 1});
     if (scanner.done() || scanner.rest().front() == '%') continue;
-    const Place place = scanner.place();
+    const Location location = scanner.location();
     const std::string key = lowercase(scanner.token(" \t").text);
     if (key == "@attribute") {
       where = read_attribute(header, scanner, where);
     } else if (key == "@end" && where == Where::InsideRelation) {
       where = Where::Outside;
     } else if (key == "@data") {
-      if (where == Where::InsideRelation) refuse(place, "found @data inside a relation, expected @end");
-      if (header.numbers == 0) refuse(place, "found no numeric attribute, expected one per time point");
+      if (where == Where::InsideRelation) refuse(location, "expected @end of the relation, got @data");
+      if (header.time_points == 0) refuse(location, "no numeric attribute; expected one per time point");
       return header;
     } else if (key != "@relation") {
-      refuse(place, "found ", in_quotes(key), ", expected @relation, @attribute, @end or @data");
+      refuse(location, "expected @relation, @attribute, @end or @data, got ", in_quotes(key));
     }
   }
-  refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "found the end of the file, expected @data");
+  refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "expected @data, got the end of the file");
 }
 
 // numbers between commas, one per time point
-std::vector<double> read_row(std::string_view text, int64_t wanted, const Place& place) {
+std::vector<double> read_row(std::string_view text, int64_t count, const Location& location) {
   std::vector<double> values;
   for (size_t from = 0; from <= text.size();) {
     const size_t to = std::min(text.find(',', from), text.size());
-    values.push_back(number_or_missing(text.substr(from, to - from),
-                                       {place.file, place.row, place.column + static_cast<int64_t>(from)},
-                                       "a number or ?"));
+    values.push_back(number_or_missing(
+        text.substr(from, to - from),
+        {location.file, location.row, location.column + static_cast<int64_t>(from)}, "a number or ?"));
     from = to + 1;
   }
-  if (static_cast<int64_t>(values.size()) != wanted)
-    refuse(place, "found ", values.size(), " values, expected ", wanted, ", one per attribute");
+  if (static_cast<int64_t>(values.size()) != count)
+    refuse(location, "expected ", count, " values, one per attribute, got ", values.size());
   return values;
 }
 
-// the dimensions of a case, which stand in quotes with \n between them
-std::vector<std::vector<double>> read_relation(std::string_view text, int64_t wanted, const Place& place) {
+// the dimensions of a case, separated by \n inside quotes
+std::vector<std::vector<double>> read_relation(std::string_view text, int64_t count,
+                                               const Location& location) {
   std::vector<std::vector<double>> rows;
   for (size_t from = 0; from < text.size();) {
     const size_t to = std::min(text.find("\\n", from), text.size());
     const std::string_view row = text.substr(from, to - from);
-    // the last one may be ended, too
+    // the last one may also be terminated
     if (!trimmed(row).empty() || to != text.size())
       rows.push_back(
-          read_row(row, wanted, {place.file, place.row, place.column + static_cast<int64_t>(from)}));
+          read_row(row, count, {location.file, location.row, location.column + static_cast<int64_t>(from)}));
     from = to + 2;
   }
-  if (rows.empty()) refuse(place, "found an empty relation, expected rows of numbers with \\n between them");
+  if (rows.empty()) refuse(location, "expected rows of numbers separated by \\n, got an empty relation");
   return rows;
 }
 
-// files with series of different lengths are filled with ? at the end: steps without any value are cut off
+// files pad shorter series with ? at the end: trailing steps without any value are dropped
 void fill(Series& series, const std::vector<std::vector<double>>& rows) {
   size_t length = rows[0].size();
   const auto observed = [&](size_t i) {
@@ -192,32 +195,31 @@ void fill(Series& series, const std::vector<std::vector<double>>& rows) {
   }
 }
 
-// the values of a case, and the place where they end
+// the values of a case, and the offset of their end
 struct Rows {
   std::vector<std::vector<double>> rows;
   size_t end = 0;
 };
 
-Rows relational_rows(const ArffHeader& header, std::string_view line, const Place& row) {
+Rows relational_rows(const ArffHeader& header, std::string_view line, const Location& row) {
   Scanner scanner(line, row);
   const Token token = scanner.token(",");
-  if (!token.quoted)
-    refuse(row, "found ", in_quotes(token.text), ", expected a quoted relation like '1,2\\n3,4'");
-  return {read_relation(token.text, header.numbers, {row.file, row.row, token.column + 1}), scanner.at()};
+  if (!token.quoted) refuse(row, "expected a quoted relation like '1,2\\n3,4', got ", in_quotes(token.text));
+  return {read_relation(token.text, header.time_points, {row.file, row.row, token.column + 1}), scanner.at()};
 }
 
-Rows plain_rows(const ArffHeader& header, std::string_view line, const Place& row) {
+Rows plain_rows(const ArffHeader& header, std::string_view line, const Location& row) {
   size_t end = line.size();
-  // the class may be quoted and hold a comma: numbers are counted from the left
-  for (int64_t i = 0; header.nominal && i < header.numbers; ++i) {
+  // the class may be quoted and contain a comma: values are counted from the left
+  for (int64_t i = 0; header.nominal && i < header.time_points; ++i) {
     end = line.find(',', i == 0 ? 0 : end + 1);
     if (end == std::string_view::npos)
-      refuse(row, "found ", i, " commas, expected ", header.numbers, " values and the class");
+      refuse(row, "expected ", header.time_points, " values and the class, got ", i, " commas");
   }
-  return {{read_row(line.substr(0, end), header.numbers, row)}, end};
+  return {{read_row(line.substr(0, end), header.time_points, row)}, end};
 }
 
-void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, const Place& row) {
+void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, const Location& row) {
   Series series;
   series.where = message(row.file, ":", row.row);
   const auto [rows, end] =
@@ -225,19 +227,19 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
   Scanner scanner(line, row, end);
   if (header.nominal) {
     if (!scanner.take(','))
-      refuse(scanner.place(), "found ", in_quotes(scanner.rest()), ", expected a comma and the class");
-    const Place place = scanner.place();
+      refuse(scanner.location(), "expected a comma and the class, got ", in_quotes(scanner.rest()));
+    const Location location = scanner.location();
     const Token token = scanner.token(",");
     const std::string_view label = token.text;
-    if (label.empty()) refuse(place, "found nothing, expected the class, or ? for an unknown one");
+    if (label.empty()) refuse(location, "expected the class, or ? if unknown, got nothing");
     if (label != "?") series.label = label;
   }
   if (!scanner.done())
-    refuse(scanner.place(), "found ", in_quotes(scanner.rest()), ", expected the end of the line");
+    refuse(scanner.location(), "expected the end of the line, got ", in_quotes(scanner.rest()));
   if (parsed.head.channels.empty()) parsed.head.channels = numbered_channels(rows.size());
   if (rows.size() != parsed.head.channels.size())
-    refuse(row, "found ", rows.size(), " dimensions, expected ", parsed.head.channels.size(),
-           " as in the first case");
+    refuse(row, "expected ", parsed.head.channels.size(), " dimensions as in the first case, got ",
+           rows.size());
   fill(series, rows);
   parsed.series.push_back(std::move(series));
 }
@@ -254,13 +256,11 @@ Parsed parse_arff(std::string_view text, const std::string& file) {
   while (lines.next()) {
     const std::string_view line = trimmed(lines.line());
     if (line.empty() || line.front() == '%') continue;
-    const Place place = {file, lines.row(), 1};
-    if (line.front() == '{')
-      refuse(place, "found a sparse case in {}, expected values with commas between them");
-    read_case(parsed, header, lines.line(), place);
+    const Location location = {file, lines.row(), 1};
+    if (line.front() == '{') refuse(location, "expected comma-separated values, got a sparse case in {}");
+    read_case(parsed, header, lines.line(), location);
   }
-  if (parsed.series.empty())
-    refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "found no case behind @data");
+  if (parsed.series.empty()) refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "no case after @data");
   return parsed;
 }
 
@@ -268,4 +268,4 @@ DataSet read_arff(const std::string& path, const ReadOptions& options) {
   return read_parts(path, ".arff", options, parse_arff);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

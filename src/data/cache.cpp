@@ -7,20 +7,20 @@
 #include <optional>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "data/files.h"
 #include "data/sha256.h"
-#include "fastweights/error.h"
 #include "fastweights/safetensors.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-// changes whenever a reader or this format does: caches of other versions are made anew
+// changes whenever a reader or this format changes: caches of other versions are rebuilt
 constexpr const char* kFormat = "fastweights-data-1";
 
-// notices damage, at the speed of memory: four chains of multiplications over words
+// detects damage at memory speed: four chains of multiplications over words
 std::string fingerprint(const Tensor& tensor) {
   const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
   const size_t size = tensor.nbytes();
@@ -44,18 +44,14 @@ Tensor copied(const void* from, size_t count, at::ScalarType type) {
   return tensor;
 }
 
-Tensor packed(const std::vector<double>& numbers) {
-  return copied(numbers.data(), numbers.size(), at::kDouble);
-}
-Tensor packed(const std::vector<int64_t>& numbers) {
-  return copied(numbers.data(), numbers.size(), at::kLong);
-}
+Tensor packed(const std::vector<double>& values) { return copied(values.data(), values.size(), at::kDouble); }
+Tensor packed(const std::vector<int64_t>& values) { return copied(values.data(), values.size(), at::kLong); }
 Tensor packed(const std::vector<Part>& parts) {
-  std::vector<int64_t> numbers;
-  for (const Part part : parts) numbers.push_back(static_cast<int64_t>(part));
-  return packed(numbers);
+  std::vector<int64_t> values;
+  for (const Part part : parts) values.push_back(static_cast<int64_t>(part));
+  return packed(values);
 }
-// texts one after another, each ended by a zero
+// texts one after another, each terminated by a zero
 Tensor packed(const std::vector<std::string>& texts) {
   std::string bytes;
   for (const std::string& text : texts) bytes.append(text).push_back('\0');
@@ -64,28 +60,28 @@ Tensor packed(const std::vector<std::string>& texts) {
 Tensor packed(const std::string& text) { return packed(std::vector<std::string>{text}); }
 
 template <typename T>
-void copy_numbers(std::vector<T>& to, const Tensor& tensor, at::ScalarType type) {
-  if (tensor.scalar_type() != type || tensor.dim() != 1) throw std::runtime_error("another type or shape");
+void copy_vector(std::vector<T>& to, const Tensor& tensor, at::ScalarType type) {
+  if (tensor.scalar_type() != type || tensor.dim() != 1) throw std::runtime_error("unexpected type or shape");
   const T* first = static_cast<const T*>(tensor.data_ptr());
   to.assign(first, first + tensor.numel());
 }
 
-void unpack(std::vector<double>& to, const Tensor& tensor) { copy_numbers(to, tensor, at::kDouble); }
-void unpack(std::vector<int64_t>& to, const Tensor& tensor) { copy_numbers(to, tensor, at::kLong); }
+void unpack(std::vector<double>& to, const Tensor& tensor) { copy_vector(to, tensor, at::kDouble); }
+void unpack(std::vector<int64_t>& to, const Tensor& tensor) { copy_vector(to, tensor, at::kLong); }
 void unpack(std::vector<Part>& to, const Tensor& tensor) {
-  std::vector<int64_t> numbers;
-  unpack(numbers, tensor);
-  for (const int64_t number : numbers) {
-    if (number < 0 || number > static_cast<int64_t>(Part::Test)) throw std::runtime_error("an unknown part");
-    to.push_back(static_cast<Part>(number));
+  std::vector<int64_t> values;
+  unpack(values, tensor);
+  for (const int64_t value : values) {
+    if (value < 0 || value > static_cast<int64_t>(Part::Test)) throw std::runtime_error("unknown part");
+    to.push_back(static_cast<Part>(value));
   }
 }
 void unpack(std::vector<std::string>& to, const Tensor& tensor) {
   std::vector<unsigned char> bytes;
-  copy_numbers(bytes, tensor, at::kByte);
+  copy_vector(bytes, tensor, at::kByte);
   for (auto begin = bytes.begin(); begin != bytes.end();) {
     const auto end = std::find(begin, bytes.end(), 0);
-    if (end == bytes.end()) throw std::runtime_error("a text without an end");
+    if (end == bytes.end()) throw std::runtime_error("unterminated text");
     to.emplace_back(begin, end);
     begin = end + 1;
   }
@@ -93,11 +89,11 @@ void unpack(std::vector<std::string>& to, const Tensor& tensor) {
 void unpack(std::string& to, const Tensor& tensor) {
   std::vector<std::string> texts;
   unpack(texts, tensor);
-  if (texts.size() != 1) throw std::runtime_error("several texts");
+  if (texts.size() != 1) throw std::runtime_error("expected one text");
   to = texts.front();
 }
 
-// everything a set consists of, by name; the one list for both directions
+// all members by name, for both directions
 template <typename Data, typename Visit>
 void visit_members(Data& data, const Visit& visit) {
   visit("head.name", data.head.name);
@@ -121,18 +117,18 @@ void visit_members(Data& data, const Visit& visit) {
   visit("step_labels", data.step_labels);
 }
 
-// only then it matters whether they must be there
-bool names_answers(const TableColumns& columns) {
+// only then it matters whether they are required
+bool names_label_columns(const TableColumns& columns) {
   return columns.label != TableColumns().label || !columns.group.empty() || !columns.targets.empty();
 }
 
-// what a reader's result depends on besides the files
+// everything besides the files that the result of a reader depends on
 std::string settings_text(const ReadOptions& options) {
-  std::string text =
-      message(kFormat, "\n", options.format, "\n", static_cast<int>(options.bad_files), "\n",
-              options.columns.id, "\n", options.columns.time, "\n", options.columns.label, "\n",
-              options.columns.group, "\n", options.time_unit, "\n", static_cast<int>(options.speech), "\n",
-              names_answers(options.columns) ? static_cast<int>(options.columns.answers) : 0, "\n");
+  std::string text = message(
+      kFormat, "\n", options.format, "\n", static_cast<int>(options.skip_bad), "\n", options.columns.id, "\n",
+      options.columns.time, "\n", options.columns.label, "\n", options.columns.group, "\n", options.time_unit,
+      "\n", static_cast<int>(options.speech), "\n",
+      names_label_columns(options.columns) ? static_cast<int>(options.columns.label_columns) : 0, "\n");
   for (const auto* list : {&options.columns.statics, &options.columns.targets}) {
     for (const std::string& name : *list) text += name + ",";
     text += "\n";
@@ -154,7 +150,7 @@ std::string contents_key(const std::string& path) {
 }  // namespace
 
 std::string cache_file(const std::string& path, const ReadOptions& options, const std::string& cache_dir) {
-  // the same folder with and without a slash at its end
+  // the same for a folder with and without a trailing slash
   const fs::path absolute = fs::weakly_canonical(path);
   const std::string whole = (absolute.has_filename() ? absolute : absolute.parent_path()).string();
   const std::string sum = sha256(settings_text(options) + whole);
@@ -188,10 +184,6 @@ std::optional<DataSet> load_prepared(const std::string& file, const std::string&
   return data;
 }
 
-DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir) {
-  return read_cached(path, options, cache_dir, [&] { return read_data(path, options); });
-}
-
 DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir,
                     const std::function<DataSet()>& read) {
   if (!fs::exists(path)) return read();
@@ -200,13 +192,21 @@ DataSet read_cached(const std::string& path, const ReadOptions& options, const s
     try {
       if (std::optional<DataSet> data = load_prepared(file, key)) return std::move(*data);
     } catch (const std::exception&) {
-      // whatever is wrong with it: it is made anew below
+      // a damaged cache is rebuilt below
     }
   }
   DataSet data = read();
   fs::create_directories(cache_dir);
   save_prepared(file, data, key);
   return data;
+}
+
+}  // namespace fastweights::data
+
+namespace fastweights {
+
+DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir) {
+  return data::read_cached(path, options, cache_dir, [&] { return read_data(path, options); });
 }
 
 }  // namespace fastweights

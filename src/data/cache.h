@@ -4,23 +4,22 @@
 #include <optional>
 #include <string>
 
-#include "fastweights/read.h"
+#include "fastweights/data.h"
 
-/// Data sets kept in a form that needs no parsing, so that a folder of many files is read once.
+/// Parsed data sets on disk, so that a folder of many files is parsed once.
 
-namespace fastweights {
+namespace fastweights::data {
 
-/// read_cached() with another way to read.
+/// read_cached() with another reader.
 DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir,
                     const std::function<DataSet()>& read);
 
-/// Where the cache of a path with these options lies.
+/// The cache file of a path with these options.
 std::string cache_file(const std::string& path, const ReadOptions& options, const std::string& cache_dir);
 
-/// Keeps a set with a text that says what it was made from.
+/// Stores a set with a key that identifies its source.
 void save_prepared(const std::string& file, const DataSet& data, const std::string& key);
-/// None if it was made from something else or by another version; a std::runtime_error if anything about the
-/// file is not as it was written.
+/// Nothing if the key or the version differs; a std::runtime_error if the file is damaged.
 std::optional<DataSet> load_prepared(const std::string& file, const std::string& key);
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -1,18 +1,19 @@
-#include "fastweights/fetch.h"
+#include "data/download.h"
 
 #include <algorithm>
 #include <stdexcept>
 
-#include "fastweights/nearest.h"
+#include "base/nearest.h"
+#include "fastweights/data.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 KnownSet uea(const std::string& name, const std::string& sentence) {
   const std::string site = "https://www.timeseriesclassification.com/";
   return {.name = name,
           .sentence = sentence,
-          .license = "not known; see the page",
+          .license = "unknown; see the page",
           .page = site + "description.php?Dataset=" + name,
           .files = {{.address = site + "aeon-toolkit/" + name + ".zip"}}};
 }
@@ -37,7 +38,7 @@ std::vector<KnownSet> physionet() {
            .files = {{.address = newer + "training_setA.zip"}, {.address = newer + "training_setB.zip"}}}};
 }
 
-// checksums as in torchaudio's sources; sizes as others report them, who downloaded the files
+// checksums from the sources of torchaudio, sizes as reported by others
 std::vector<KnownSet> speech() {
   const std::string folder = "https://storage.googleapis.com/download.tensorflow.org/data/";
   const KnownSet common = {.license = "Creative Commons Attribution 4.0",
@@ -82,19 +83,29 @@ std::vector<KnownSet> all_sets() {
 
 }  // namespace
 
-const std::vector<KnownSet>& known_sets() {
+const std::vector<KnownSet>& catalogue() {
   static const std::vector<KnownSet> kSets = all_sets();
   return kSets;
 }
 
 const KnownSet& known_set(const std::string& name) {
   std::vector<std::string> names;
-  for (const KnownSet& set : known_sets()) {
+  for (const KnownSet& set : catalogue()) {
     if (set.name == name) return set;
     names.push_back(set.name);
   }
-  throw std::invalid_argument("there is no known data set '" + name + "'; the nearest is '" +
-                              nearest(name, names) + "'");
+  throw std::invalid_argument("unknown data set '" + name + "'; the nearest is '" + nearest(name, names) +
+                              "'");
+}
+
+}  // namespace fastweights::data
+
+namespace fastweights {
+
+std::vector<std::pair<std::string, std::string>> known_sets() {
+  std::vector<std::pair<std::string, std::string>> sets;
+  for (const data::KnownSet& set : data::catalogue()) sets.emplace_back(set.name, set.sentence);
+  return sets;
 }
 
 }  // namespace fastweights

@@ -7,31 +7,32 @@
 #include "data/csv_table.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kNone = CsvColumns::kNone;
 
-// a value that belongs to the series and not to the row: known once, the same or missing everywhere else
-void keep(double& kept, double found, const Place& place, const std::string& name, const Series& series) {
+// a value of the series, not of the row: the same or missing in all rows
+void keep(double& kept, double found, const Location& location, const std::string& name,
+          const Series& series) {
   if (std::isnan(found)) return;
   if (!std::isnan(kept) && kept != found)
-    refuse(place, "found ", exact(found), " in column '", name, "' of series '", series.id, "', expected ",
-           exact(kept), " as before");
+    refuse(location, "column '", name, "' of series '", series.id, "': expected ", exact(kept),
+           " as in earlier rows, got ", exact(found));
   kept = found;
 }
 
-void keep(std::string& kept, std::string_view found, const Place& place, const std::string& name,
+void keep(std::string& kept, std::string_view found, const Location& location, const std::string& name,
           const Series& series) {
   if (is_missing(found) || found == kept) return;
   if (!kept.empty())
-    refuse(place, "found ", in_quotes(found), " in column '", name, "' of series '", series.id,
-           "', expected ", in_quotes(kept), " as before");
+    refuse(location, "column '", name, "' of series '", series.id, "': expected ", in_quotes(kept),
+           " as in earlier rows, got ", in_quotes(found));
   kept = found;
 }
 
-// rows of all series, put together by their ids
+// collects the rows of each series by id
 class LongTable {
  public:
   LongTable(const CsvColumns& columns, const TableColumns& names) : columns_(columns), names_(names) {}
@@ -39,36 +40,36 @@ class LongTable {
   void add(const TableRows& rows, TimeAxis& axis) {
     const std::vector<Field>& fields = rows.fields();
     const auto text = [&](size_t column) { return fields[column].text; };
-    const auto place = [&](size_t column) { return rows.place(fields[column].column); };
+    const auto location = [&](size_t column) { return rows.location(fields[column].column); };
     Series& s = series_of(rows);
-    const double time = axis.read(text(columns_.time), place(columns_.time));
+    const double time = axis.read(text(columns_.time), location(columns_.time));
     if (!s.times.empty() && time <= s.times.back())
-      refuse(place(columns_.time), "found the time ", in_quotes(text(columns_.time)), " of series '", s.id,
-             "', expected a later one than in its row before");
+      refuse(location(columns_.time), "expected a later time than in the previous row of series '", s.id,
+             "', got ", in_quotes(text(columns_.time)));
     s.times.push_back(time);
     const auto number = [&](size_t column) {
-      return number_or_missing(text(column), place(column),
-                               "a number or nothing in column '" + columns_.names[column] + "'");
+      return number_or_missing_in(columns_.names[column], text(column), location(column));
     };
     for (const size_t c : columns_.channels) s.values.push_back(number(c));
     for (size_t i = 0; i < columns_.statics.size(); ++i)
-      keep(s.statics[i], number(columns_.statics[i]), place(columns_.statics[i]), names_.statics[i], s);
+      keep(s.statics[i], number(columns_.statics[i]), location(columns_.statics[i]), names_.statics[i], s);
     for (size_t i = 0; i < columns_.targets.size(); ++i)
-      keep(s.targets[i], number(columns_.targets[i]), place(columns_.targets[i]),
+      keep(s.targets[i], number(columns_.targets[i]), location(columns_.targets[i]),
            columns_.names[columns_.targets[i]], s);
-    if (columns_.group != kNone) keep(s.group, text(columns_.group), place(columns_.group), names_.group, s);
+    if (columns_.group != kNone)
+      keep(s.group, text(columns_.group), location(columns_.group), names_.group, s);
     if (columns_.part != kNone) {
-      const Part part = read_part(text(columns_.part), place(columns_.part));
+      const Part part = read_part(text(columns_.part), location(columns_.part));
       if (s.times.size() > 1 && part != s.part)
-        refuse(place(columns_.part), "found ", in_quotes(text(columns_.part)), ", expected series '", s.id,
-               "' to be in one part only");
+        refuse(location(columns_.part), "expected the same part in all rows of series '", s.id, "', got ",
+               in_quotes(text(columns_.part)));
       s.part = part;
     }
     if (columns_.label != kNone)
       s.step_labels.emplace_back(is_missing(text(columns_.label)) ? "" : text(columns_.label));
   }
 
-  // labels that never change belong to the series
+  // labels that never vary within a series are labels of the series
   std::vector<Series> take_series() {
     const bool varies = std::any_of(series_.begin(), series_.end(), [](const Series& s) {
       std::string first;
@@ -90,7 +91,7 @@ class LongTable {
  private:
   Series& series_of(const TableRows& rows) {
     const Field& id = rows.fields()[columns_.id];
-    if (id.text.empty()) refuse(rows.place(id.column), "found nothing, expected the id of a series");
+    if (id.text.empty()) refuse(rows.location(id.column), "expected the id of a series, got nothing");
     if (!series_.empty() && series_[last_].id == id.text) return series_[last_];
     const auto [found, is_new] = indices_.emplace(id.text, series_.size());
     last_ = found->second;
@@ -99,8 +100,8 @@ class LongTable {
     s.id = id.text;
     s.statics.assign(columns_.statics.size(), kNaN);
     s.targets.assign(columns_.targets.size(), kNaN);
-    const Place place = rows.place(1);
-    s.where = message(place.file, ":", place.row);
+    const Location location = rows.location(1);
+    s.where = message(location.file, ":", location.row);
     series_.push_back(std::move(s));
     return series_.back();
   }
@@ -117,7 +118,7 @@ class LongTable {
 Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names) {
   require_text(text, file);
   TableRows rows(text, file);
-  CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Wanted);
+  CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Required);
   Parsed parsed;
   parsed.head.statics = names.statics;
   for (const size_t c : columns.targets) parsed.head.targets.push_back(columns.names[c]);
@@ -129,17 +130,17 @@ Parsed parse_csv(std::string_view text, const std::string& file, const TableColu
     first = false;
     table.add(rows, parsed.axis);
   }
-  if (first) refuse(rows.place(1), "found only a header, expected rows of series");
+  if (first) refuse(rows.location(1), "expected rows of series after the header, got nothing");
   parsed.head.channels = columns.channel_names();
   parsed.series = table.take_series();
   return parsed;
 }
 
 DataSet read_csv(const std::string& path, const ReadOptions& options) {
-  Parsed parsed = parse_csv(whole_file(path), path, options.columns);
+  Parsed parsed = parse_csv(read_file(path), path, options.columns);
   parsed.head.name = std::filesystem::path(path).stem().string();
   parsed.head.origin = "csv";
   return finished(std::move(parsed), options);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -3,33 +3,32 @@
 #include <algorithm>
 #include <set>
 
-#include "fastweights/nearest.h"
+#include "base/nearest.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
-size_t place_of(const std::vector<std::string>& names, const std::string& name) {
+size_t position_of(const std::vector<std::string>& names, const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   return found == names.end() ? CsvColumns::kNone : static_cast<size_t>(found - names.begin());
 }
 
-size_t wanted(const TableRows& rows, const std::vector<std::string>& names, const std::string& name,
-              const char* what) {
-  const size_t place = place_of(names, name);
-  if (place == CsvColumns::kNone)
-    refuse(rows.place(1), "found no column '", name, "', expected it as ", what, "; the nearest is '",
-           nearest(name, names), "'");
-  return place;
+size_t required(const TableRows& rows, const std::vector<std::string>& names, const std::string& name,
+                const char* what) {
+  const size_t position = position_of(names, name);
+  if (position == CsvColumns::kNone)
+    refuse(rows.location(1), "no column '", name, "' (", what, "); the nearest is '", nearest(name, names),
+           "'");
+  return position;
 }
 
 std::vector<std::string> header_names(const TableRows& rows) {
   std::vector<std::string> names;
   std::set<std::string_view> seen;
   for (const Field& field : rows.fields()) {
-    if (field.text.empty()) refuse(rows.place(field.column), "found nothing, expected the name of a column");
+    if (field.text.empty()) refuse(rows.location(field.column), "expected the name of a column, got nothing");
     if (!seen.insert(field.text).second)
-      refuse(rows.place(field.column), "found the column ", in_quotes(field.text),
-             " twice, expected each once");
+      refuse(rows.location(field.column), "duplicate column ", in_quotes(field.text));
     names.emplace_back(field.text);
   }
   return names;
@@ -55,34 +54,35 @@ std::vector<std::string> CsvColumns::channel_names() const {
 }
 
 CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColumns::Ids ids) {
-  if (!rows.next()) refuse({rows.place(1).file, 1, 1}, "found an empty file, expected a header");
+  if (!rows.next()) refuse({rows.location(1).file, 1, 1}, "expected a header, got an empty file");
   CsvColumns columns = {.names = header_names(rows)};
   const std::vector<std::string>& found = columns.names;
-  columns.id = ids == CsvColumns::Ids::Wanted ? wanted(rows, found, names.id, "the id of a series")
-                                              : place_of(found, names.id);
-  columns.time = wanted(rows, found, names.time, "the time");
-  // a table need not have labels, unless they were asked for by another name
-  const auto answer = [&](const std::string& name, const char* what) {
-    return names.answers == Answers::Wanted ? wanted(rows, found, name, what) : place_of(found, name);
+  columns.id = ids == CsvColumns::Ids::Required ? required(rows, found, names.id, "the id of a series")
+                                                : position_of(found, names.id);
+  columns.time = required(rows, found, names.time, "the time");
+  // labels are optional, unless the column was named explicitly
+  const auto label_column = [&](const std::string& name, const char* what) {
+    return names.label_columns == LabelColumns::Required ? required(rows, found, name, what)
+                                                         : position_of(found, name);
   };
   columns.label = names.label == TableColumns().label || names.label.empty()
-                      ? place_of(found, names.label)
-                      : answer(names.label, "the label");
-  if (!names.group.empty() && ids == CsvColumns::Ids::Wanted)
-    columns.group = answer(names.group, "the group");
-  // of a table per series, these stand in labels.csv
-  if (ids == CsvColumns::Ids::Wanted) {
+                      ? position_of(found, names.label)
+                      : label_column(names.label, "the label");
+  if (!names.group.empty() && ids == CsvColumns::Ids::Required)
+    columns.group = label_column(names.group, "the group");
+  // with a table per series, these are in labels.csv
+  if (ids == CsvColumns::Ids::Required) {
     for (const std::string& name : names.statics)
-      columns.statics.push_back(wanted(rows, found, name, "a static feature"));
+      columns.statics.push_back(required(rows, found, name, "a static feature"));
     for (const std::string& name : names.targets) {
-      const size_t place = answer(name, "a target");
-      if (place != CsvColumns::kNone) columns.targets.push_back(place);
+      const size_t position = label_column(name, "a target");
+      if (position != CsvColumns::kNone) columns.targets.push_back(position);
     }
   }
   std::vector<size_t> others = {columns.id, columns.time, columns.label, columns.group};
   others.insert(others.end(), columns.statics.begin(), columns.statics.end());
   others.insert(others.end(), columns.targets.begin(), columns.targets.end());
-  // the label may be asked for as a target: then it is a number and no class
+  // a label column named as a target is a number, not a class
   if (std::find(columns.targets.begin(), columns.targets.end(), columns.label) != columns.targets.end())
     columns.label = CsvColumns::kNone;
   for (size_t c = 0; c < found.size(); ++c) {
@@ -94,8 +94,8 @@ CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColum
 void check_width(const TableRows& row, const CsvColumns& columns) {
   const size_t found = row.fields().size(), expected = columns.names.size();
   if (found != expected)
-    refuse(row.place(row.fields().back().column), "found ", found, " fields, expected ", expected,
-           " as in the header");
+    refuse(row.location(row.fields().back().column), "expected ", expected, " fields as in the header, got ",
+           found);
 }
 
 std::optional<Part> part_named(std::string_view text) {
@@ -107,10 +107,10 @@ std::optional<Part> part_named(std::string_view text) {
   return std::nullopt;
 }
 
-Part read_part(std::string_view text, const Place& place) {
+Part read_part(std::string_view text, const Location& location) {
   const std::optional<Part> part = part_named(text);
-  if (!part) refuse(place, "found ", in_quotes(text), ", expected train, validation, test or nothing");
+  if (!part) refuse(location, "expected train, validation, test or nothing, got ", in_quotes(text));
   return *part;
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

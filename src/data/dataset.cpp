@@ -1,4 +1,4 @@
-#include "fastweights/dataset.h"
+#include "fastweights/data.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,8 @@
 #include <set>
 #include <stdexcept>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/nearest.h"
 
 namespace fastweights {
 namespace {
@@ -20,7 +20,7 @@ template <typename... Parts>
   throw std::runtime_error(message(where, ": ", parts...));
 }
 
-// as a person would write it
+// without needless digits
 std::string shown(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.10g", x);
@@ -50,13 +50,13 @@ std::vector<std::string> found_classes(const std::vector<Series>& series) {
   return classes;
 }
 
-// which column a value stands in, by name
+// rejects infinite values
 void check_values(const DataHead& head, const Series& s) {
   const size_t channels = head.channels.size();
   for (size_t i = 0; i < s.values.size(); ++i) {
     if (std::isinf(s.values[i]))
       refuse(s, "channel '", head.channels[i % channels], "' is infinite at row ", i / channels + 1,
-             "; leave a value empty that was not observed");
+             "; leave missing values empty");
   }
   for (size_t i = 0; i < s.statics.size(); ++i) {
     if (std::isinf(s.statics[i])) refuse(s, "static feature '", head.statics[i], "' is infinite");
@@ -68,20 +68,21 @@ void check_values(const DataHead& head, const Series& s) {
 
 void check_series(const DataHead& head, const Series& s) {
   const size_t length = s.times.size(), channels = head.channels.size();
-  if (length == 0) refuse(s, "a series needs at least one row");
+  if (length == 0) refuse(s, "expected at least one row, got none");
   if (s.values.size() != length * channels)
-    refuse(s, length, " times and ", channels, " channels make ", length * channels, " values, got ",
-           s.values.size());
+    refuse(s, "expected ", length * channels, " values for ", length, " times and ", channels,
+           " channels, got ", s.values.size());
   if (s.statics.size() != head.statics.size())
-    refuse(s, head.statics.size(), " static features are wanted, got ", s.statics.size());
+    refuse(s, "expected ", head.statics.size(), " static features, got ", s.statics.size());
   if (s.targets.size() != head.targets.size())
-    refuse(s, head.targets.size(), " targets are wanted, got ", s.targets.size());
+    refuse(s, "expected ", head.targets.size(), " targets, got ", s.targets.size());
   if (!s.step_labels.empty() && s.step_labels.size() != length)
-    refuse(s, length, " rows need as many labels, got ", s.step_labels.size());
+    refuse(s, "expected ", length, " step labels, one per row, got ", s.step_labels.size());
   for (size_t i = 0; i < length; ++i) {
-    if (!std::isfinite(s.times[i])) refuse(s, "the time of row ", i + 1, " is not a number");
+    if (!std::isfinite(s.times[i])) refuse(s, "the time of row ", i + 1, " is not finite");
     if (i > 0 && s.times[i] <= s.times[i - 1])
-      refuse(s, "times must rise: row ", i + 1, " has ", shown(s.times[i]), " after ", shown(s.times[i - 1]));
+      refuse(s, "times must increase: row ", i + 1, " has ", shown(s.times[i]), " after ",
+             shown(s.times[i - 1]));
   }
   check_values(head, s);
 }
@@ -101,7 +102,7 @@ class Labels {
     if (label.empty()) return -1;
     const auto found = indices_.find(label);
     if (found == indices_.end())
-      refuse(series, "there is no class '", label, "'; the nearest is '", nearest(label, classes_), "'");
+      refuse(series, "unknown class '", label, "'; the nearest is '", nearest(label, classes_), "'");
     return found->second;
   }
 
@@ -117,7 +118,7 @@ int64_t DataSet::length(int64_t sample) const {
   return offsets[b + 1] - offsets[b];
 }
 
-DataSet collect(DataHead head, const std::vector<Series>& series) {
+DataSet collect_series(DataHead head, const std::vector<Series>& series) {
   if (head.classes.empty()) head.classes = found_classes(series);
   DataSet data = {.head = std::move(head)};
   const Labels labels(data.head.classes);
@@ -148,19 +149,19 @@ DataSet collect(DataHead head, const std::vector<Series>& series) {
   return data;
 }
 
-DataSet subset(const DataSet& data, const std::vector<int64_t>& samples) {
+DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) {
   DataSet part = {.head = data.head};
   const size_t channels = data.head.channels.size(), statics = data.head.statics.size(),
                targets = data.head.targets.size();
-  // rows first .. last of something with so many numbers per row
-  const auto take = [](auto& to, const auto& from, size_t first, size_t last, size_t numbers) {
+  // rows first .. last - 1 of a table of the given width
+  const auto take = [](auto& to, const auto& from, size_t first, size_t last, size_t width) {
     using Difference = std::ptrdiff_t;
-    to.insert(to.end(), from.begin() + static_cast<Difference>(first * numbers),
-              from.begin() + static_cast<Difference>(last * numbers));
+    to.insert(to.end(), from.begin() + static_cast<Difference>(first * width),
+              from.begin() + static_cast<Difference>(last * width));
   };
   for (const int64_t sample : samples) {
     if (sample < 0 || sample >= data.samples())
-      throw std::invalid_argument("[subset] there is no sample " + std::to_string(sample) + " among " +
+      throw std::invalid_argument("[select_series] no sample " + std::to_string(sample) + " in a set of " +
                                   std::to_string(data.samples()));
     const auto b = static_cast<size_t>(sample);
     const auto first = static_cast<size_t>(data.offsets[b]), last = static_cast<size_t>(data.offsets[b + 1]);
@@ -178,7 +179,7 @@ DataSet subset(const DataSet& data, const std::vector<int64_t>& samples) {
   return part;
 }
 
-DataSet joined(const DataSet& first, const DataSet& second) {
+DataSet join_data(const DataSet& first, const DataSet& second) {
   const auto check = [&](const char* what, const std::vector<std::string>& a,
                          const std::vector<std::string>& b) {
     if (a != b)

@@ -1,4 +1,4 @@
-#include "fastweights/fetch.h"
+#include "data/download.h"
 
 #include <algorithm>
 #include <array>
@@ -10,31 +10,33 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "data/files.h"
 #include "data/sha256.h"
 #include "data/text.h"
-#include "fastweights/error.h"
+#include "fastweights/data.h"
 
 #ifdef FASTWEIGHTS_CURL
 #include <curl/curl.h>
 #endif
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
 
 #ifdef FASTWEIGHTS_CURL
 
-// what libcurl calls while a file arrives
+// the state of a transfer, for the callbacks of libcurl
 struct Arrival {
-  std::string part, tag_file;  // the bytes so far, and the server's name for the version they belong to
+  std::string part, tag_file;  // the bytes so far, and the ETag of the version they belong to
   DownloadProgress progress = {};
   int64_t begin = 0, total = 0;
   long status = 0;
   std::string tag = {};
   std::ofstream out = {};
-  std::exception_ptr trouble = {};
+  std::exception_ptr error = {};
 };
 
 std::string lower(std::string text) {
@@ -46,7 +48,7 @@ size_t on_header(const char* bytes, size_t, size_t size, void* user) {
   auto& arrival = *static_cast<Arrival*>(user);
   std::string line(bytes, size);
   while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back()))) line.pop_back();
-  // each answer of a chain of redirections begins anew
+  // each response of a chain of redirections starts over
   if (line.rfind("HTTP/", 0) == 0) {
     arrival.status = std::atol(line.c_str() + std::min(line.find(' '), line.size()));
     arrival.tag.clear();
@@ -62,7 +64,7 @@ size_t on_header(const char* bytes, size_t, size_t size, void* user) {
 size_t on_bytes(const char* bytes, size_t, size_t size, void* user) {
   auto& arrival = *static_cast<Arrival*>(user);
   if (!arrival.out.is_open()) {
-    // 206: the rest of what is there; otherwise the server sends everything
+    // 206: the rest of a partial file; otherwise the server sends the whole file
     const bool rest = arrival.status == 206;
     if (!rest) arrival.begin = 0;
     if (!rest) std::ofstream(arrival.tag_file) << arrival.tag;
@@ -80,16 +82,16 @@ int on_progress(void* user, curl_off_t total, curl_off_t now, curl_off_t, curl_o
     arrival.progress(arrival.begin + now, all);
     return 0;
   } catch (const std::exception&) {
-    // not through libcurl, which is C: it ends the transfer, and the caller throws on
-    arrival.trouble = std::current_exception();
+    // an exception must not pass through libcurl, which is C: the caller rethrows it
+    arrival.error = std::current_exception();
     return 1;
   }
 }
 
-// continues only a part whose version is known, so that two versions are never mixed
+// resumes only a part whose version is known, so that two versions are never mixed
 std::string resumable_tag(Arrival& arrival) {
   if (!fs::exists(arrival.part) || !fs::exists(arrival.tag_file)) return {};
-  const std::string tag = whole_file(arrival.tag_file);
+  const std::string tag = read_file(arrival.tag_file);
   if (!tag.empty()) arrival.begin = static_cast<int64_t>(fs::file_size(arrival.part));
   return tag;
 }
@@ -105,7 +107,7 @@ void transfer(const std::string& address, Arrival& arrival) {
   curl_easy_setopt(curl.get(), CURLOPT_FAILONERROR, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl.get(), CURLOPT_PROTOCOLS_STR, "http,https");
-  // a secure address stays secure
+  // never redirect from https to http
   curl_easy_setopt(curl.get(), CURLOPT_REDIR_PROTOCOLS_STR,
                    address.rfind("https", 0) == 0 ? "https" : "http,https");
   curl_easy_setopt(curl.get(), CURLOPT_CONNECTTIMEOUT, 30L);
@@ -128,13 +130,12 @@ void transfer(const std::string& address, Arrival& arrival) {
   }
   const CURLcode code = curl_easy_perform(curl.get());
   arrival.out.close();
-  if (arrival.trouble) std::rethrow_exception(arrival.trouble);
-  // 416: all bytes were there already
+  if (arrival.error) std::rethrow_exception(arrival.error);
+  // 416: the file was already complete
   if (code == CURLE_OK || (!tag.empty() && arrival.status == 416)) return;
   const bool continues = fs::exists(arrival.part) && fs::exists(arrival.tag_file);
-  throw std::runtime_error(
-      message(address, ": ", text[0] ? text.data() : curl_easy_strerror(code),
-              continues ? "; what has come is kept, the next attempt goes on from there" : ""));
+  throw std::runtime_error(message(address, ": ", text[0] ? text.data() : curl_easy_strerror(code),
+                                   continues ? "; the next attempt resumes the download" : ""));
 }
 
 #else
@@ -148,33 +149,33 @@ struct Arrival {
 void transfer(const std::string& address, Arrival&) {
   throw std::runtime_error(address +
                            ": this build of fastweights cannot download; install libcurl (Debian: "
-                           "libcurl4-openssl-dev) and build again, or bring the file here by other means");
+                           "libcurl4-openssl-dev) and build again, or copy the file there by other means");
 }
 
 #endif
 
-// of the address, or of an earlier download
+// from the catalogue, or from an earlier download
 std::string expected_sum(const KnownFile& file, const std::string& record) {
   if (!file.sha256.empty()) return file.sha256;
-  return fs::exists(record) ? whole_file(record).substr(0, 64) : "";
+  return fs::exists(record) ? read_file(record).substr(0, 64) : "";
 }
 
 std::string name_of(const std::string& address) {
   const std::string path = address.substr(0, address.find_first_of("?#"));
   const std::string name = path.substr(path.rfind('/') + 1);
-  FW_CHECK(!name.empty() && name != "." && name != "..", "[download] '", address, "' names no file");
+  FW_CHECK(!name.empty() && name != "." && name != "..", "[download] '", address, "' does not name a file");
   return name;
 }
 
 void check_download(const KnownFile& file, const std::string& path, const std::string& record) {
   const auto size = static_cast<int64_t>(fs::file_size(path));
   if (file.size > 0 && size != file.size)
-    throw std::runtime_error(message(file.address, ": ", size, " bytes came, expected ", file.size));
+    throw std::runtime_error(message(file.address, ": expected ", file.size, " bytes, got ", size));
   const std::string sum = sha256_of_file(path), expected = expected_sum(file, record);
   if (!expected.empty() && sum != expected)
-    throw std::runtime_error(file.address + ": the SHA-256 of what came is " + sum + ", expected " +
-                             expected +
-                             (file.sha256.empty() ? " as at the first download (" + record + ")" : ""));
+    throw std::runtime_error(file.address + ": expected the SHA-256 " + expected +
+                             (file.sha256.empty() ? " of the first download (" + record + ")" : "") +
+                             ", got " + sum);
   if (expected.empty())
     std::ofstream(record) << sum << "  " << file_name(path.substr(0, path.rfind(".part"))) << "\n";
 }
@@ -200,7 +201,7 @@ std::string download(const KnownFile& file, const std::string& folder, const Dow
   try {
     check_download(file, arrival.part, record);
   } catch (const std::exception&) {
-    // a broken part must not be continued
+    // a damaged part must not be resumed
     fs::remove(arrival.part);
     fs::remove(arrival.tag_file);
     throw;
@@ -227,9 +228,18 @@ std::string fetch(const KnownSet& set, const std::string& data_dir, const Downlo
     }
   }
   fs::rename(incomplete, folder);
-  // the checksums stay
+  // the checksums are kept
   for (const std::string& file : files) fs::remove(file);
   return folder.string();
+}
+
+}  // namespace fastweights::data
+
+namespace fastweights {
+
+std::string fetch_data(const std::string& name, const std::string& data_dir,
+                       const std::function<void(int64_t, int64_t)>& progress) {
+  return data::fetch(data::known_set(name), data_dir, progress);
 }
 
 }  // namespace fastweights

@@ -7,14 +7,14 @@
 #include <stdexcept>
 #include <thread>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-// several threads take files in order; each result has its own place, so that nothing is locked
+// several threads take files in order; each result has its own slot, so that no lock is needed
 class Reading {
  public:
   Reading(const std::vector<std::string>& files, const ReadOptions& options,
@@ -32,8 +32,8 @@ class Reading {
         results[i] = read_(files_[i]);
       } catch (const std::exception& error) {
         errors[i] = error.what();
-        // files before this one are in work already: the first error in order is among those found
-        if (options_.bad_files == BadFiles::Stop) stop_ = true;
+        // files before this one are already being read: the first error in order is among those found
+        if (!options_.skip_bad) stop_ = true;
       }
       const size_t done = ++done_;
       if (reports == Reports::Progress && options_.progress && done >= reported_ + step) report(done);
@@ -57,7 +57,7 @@ class Reading {
 }  // namespace
 
 std::vector<std::string> files_below(const std::string& folder, std::string_view ending) {
-  if (!fs::is_directory(folder)) throw std::runtime_error(folder + ": there is no such folder");
+  if (!fs::is_directory(folder)) throw std::runtime_error(folder + ": no such folder");
   std::vector<std::string> files;
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
     const std::string& path = entry.path().native();
@@ -78,24 +78,24 @@ FolderSeries read_files(const std::vector<std::string>& files, const ReadOptions
                         const std::function<FileSeries(const std::string&)>& read) {
   Reading reading(files, options, read);
   std::vector<std::thread> threads;
-  const size_t wanted = std::min<size_t>(std::thread::hardware_concurrency(), files.size() / 16);
-  for (size_t i = 1; i < wanted; ++i)
+  const size_t workers = std::min<size_t>(std::thread::hardware_concurrency(), files.size() / 16);
+  for (size_t i = 1; i < workers; ++i)
     threads.emplace_back([&reading] { reading.work(Reading::Reports::Nothing); });
-  // progress belongs to the caller: if it throws, the threads must come home first
-  std::exception_ptr trouble;
+  // if progress throws, the threads must end first
+  std::exception_ptr error;
   try {
     reading.work(Reading::Reports::Progress);
   } catch (const std::exception&) {
-    trouble = std::current_exception();
+    error = std::current_exception();
   }
   for (std::thread& thread : threads) thread.join();
-  if (trouble) std::rethrow_exception(trouble);
+  if (error) std::rethrow_exception(error);
 
   FolderSeries found;
   std::map<std::string, int64_t> reasons;
   for (size_t i = 0; i < files.size(); ++i) {
     if (!reading.errors[i].empty()) {
-      if (options.bad_files == BadFiles::Stop) throw std::runtime_error(reading.errors[i]);
+      if (!options.skip_bad) throw std::runtime_error(reading.errors[i]);
       found.skipped.push_back(reading.errors[i]);
     } else if (!reading.results[i].left_out.empty()) {
       ++reasons[reading.results[i].left_out];
@@ -109,4 +109,4 @@ FolderSeries read_files(const std::vector<std::string>& files, const ReadOptions
   return found;
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -8,12 +8,12 @@
 #include <map>
 #include <numbers>
 
+#include "base/error.h"
+#include "base/nearest.h"
 #include "base/random.h"
 #include "data/readers.h"
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using Point = std::complex<double>;
@@ -34,11 +34,11 @@ struct Generator {
   DataSet (*make)(const Values&);
 };
 
-// e^(i angle) from operations that every machine rounds alike
+// e^(i angle) from operations that round alike on every machine
 Point turn(double angle) {
   constexpr double kTurn = 2 * std::numbers::pi;
   const double x = angle - kTurn * std::floor(angle / kTurn + 0.5), square = x * x;
-  // Taylor: |x| <= pi, where the terms left out are below 1e-16
+  // Taylor series: |x| <= pi, where the omitted terms are below 1e-16
   double cosine = 0, sine = 0;
   for (int n = 30; n >= 2; n -= 2) {
     cosine = (1 + cosine) * -square / ((n - 1) * n);
@@ -51,7 +51,7 @@ Point times(Point a, Point b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// samples do not depend on how many there are
+// a sample does not depend on the number of samples
 Random random_of(double seed, size_t sample) {
   const uint64_t mixed = Random(static_cast<uint64_t>(seed)).next();
   return Random(Random(mixed + sample).next());
@@ -59,7 +59,7 @@ Random random_of(double seed, size_t sample) {
 
 std::string id_of(const std::string& name, size_t sample) { return name + "-" + std::to_string(sample + 1); }
 
-// the way round decides; where a spiral begins, ends and how fast it turns does not
+// the class is the direction; start, end and speed are independent of it
 Series spiral(const Values& set, size_t sample) {
   Random random = random_of(set.at("seed"), sample);
   const bool clockwise = sample % 2 == 1;
@@ -71,7 +71,7 @@ Series spiral(const Values& set, size_t sample) {
   Series series = {.id = id_of("spiral", sample), .label = clockwise ? "clockwise" : "anticlockwise"};
   double time = 0;
   for (size_t i = 0; i < length; ++i) {
-    // about ten units of time, that is one to two turns, with gaps that differ by ten
+    // about ten units of time, one to two turns, with gaps that vary by a factor of nine
     if (i > 0) time += random.uniform(0.2, 1.8) * 10 / mean;
     const Point at = turn(phase + speed * time);
     const double radius = begin + (end - begin) * time / 14;
@@ -88,12 +88,12 @@ Series spiral(const Values& set, size_t sample) {
 DataSet spirals(const Values& set) {
   std::vector<Series> series;
   for (size_t b = 0; b < static_cast<size_t>(set.at("samples")); ++b) series.push_back(spiral(set, b));
-  return collect({.name = "spirals",
-                  .origin = "generated",
-                  .channels = {"x", "y"},
-                  .classes = {"anticlockwise", "clockwise"},
-                  .time_unit = "second"},
-                 series);
+  return collect_series({.name = "spirals",
+                         .origin = "generated",
+                         .channels = {"x", "y"},
+                         .classes = {"anticlockwise", "clockwise"},
+                         .time_unit = "second"},
+                        series);
 }
 
 DataSet long_recall(const Values& set) {
@@ -116,18 +116,18 @@ DataSet long_recall(const Values& set) {
     }
     series.push_back(std::move(one));
   }
-  return collect(std::move(head), series);
+  return collect_series(std::move(head), series);
 }
 
-// three pairs of channels wander around circles. The classes differ in how often two of the pairs go round;
-// means and variances are the same
+// three pairs of channels wander on circles. The classes differ in the number of rounds of two pairs; means
+// and variances are the same
 Series worm(const Values& set, size_t sample, size_t label) {
   constexpr std::array<std::array<double, 5>, 3> kRounds = {
       {{15, 22, 33, 50, 75}, {40, 27, 60, 18, 90}, {30, 30, 30, 30, 30}}};
   constexpr std::array<double, 6> kScales = {6.4, 3.8, 5.4, 4.1, 3.8, 3.8};
   Random random = random_of(set.at("seed"), sample);
   const double length = set.at("length"), noise = set.at("noise");
-  // phases are forgotten within a ninth of the series
+  // phases decorrelate within a ninth of the series
   const double kept = 1 - 9 / length, fresh = std::sqrt((1 - kept * kept) / 2);
   std::array<Point, 3> steps = {}, states = {};
   for (size_t p = 0; p < 3; ++p) {
@@ -150,7 +150,7 @@ Series worm(const Values& set, size_t sample, size_t label) {
   return series;
 }
 
-// as many series of each class as the real set has for training, and about the same shares for testing
+// class counts of the real set for training, and about the same proportions for testing
 DataSet synthetic_eigenworms(const Values& set) {
   constexpr std::array<std::array<size_t, 5>, 2> kCounts = {{{55, 22, 17, 22, 12}, {56, 23, 17, 23, 12}}};
   std::vector<Series> series;
@@ -162,16 +162,16 @@ DataSet synthetic_eigenworms(const Values& set) {
       }
     }
   }
-  return collect({.name = "synthetic-eigenworms",
-                  .origin = "synthetic",
-                  .channels = {"worm1", "worm2", "worm3", "worm4", "worm5", "worm6"},
-                  .classes = {"1", "2", "3", "4", "5"},
-                  .time_unit = "step"},
-                 series);
+  return collect_series({.name = "synthetic-eigenworms",
+                         .origin = "synthetic",
+                         .channels = {"worm1", "worm2", "worm3", "worm4", "worm5", "worm6"},
+                         .classes = {"1", "2", "3", "4", "5"},
+                         .time_unit = "step"},
+                        series);
 }
 
-constexpr Setting kSeed = {"seed", 1, 0, 1e15, "of the random numbers"};
-constexpr Setting kNoise = {"noise", 0.3, 0, 1e3, "its standard deviation", Setting::Kind::Any};
+constexpr Setting kSeed = {"seed", 1, 0, 1e15, "of the random number generator"};
+constexpr Setting kNoise = {"noise", 0.3, 0, 1e3, "standard deviation", Setting::Kind::Any};
 
 const std::vector<Generator>& generators() {
   static const std::vector<Generator> kGenerators = {
@@ -181,21 +181,21 @@ const std::vector<Generator>& generators() {
        "missing",
        {{"samples", 500, 1, 1e7, "half of each class"},
         {"length", 30, 4, 1e6, "mean number of rows"},
-        {"noise", 0.1, 0, 1e3, "its standard deviation", Setting::Kind::Any},
-        {"missing", 0.2, 0, 1, "share of the values", Setting::Kind::Any},
+        {"noise", 0.1, 0, 1e3, "standard deviation", Setting::Kind::Any},
+        {"missing", 0.2, 0, 1, "fraction of values", Setting::Kind::Any},
         kSeed},
        spirals},
       {"long-recall",
-       "a cue in the first steps tells the class, noise follows",
+       "a cue in the first steps gives the class, noise follows",
        {{"samples", 500, 1, 1e7, "equally many of each class"},
-        {"gap", 100, 0, 1e7, "steps behind the cue"},
+        {"gap", 100, 0, 1e7, "steps after the cue"},
         {"cue", 3, 1, 1e6, "steps of the cue"},
         {"classes", 2, 2, 1e3, "one channel each"},
         kNoise,
         kSeed},
        long_recall},
       {"synthetic-eigenworms",
-       "259 generated series of the shape of EigenWorms, whose classes differ in slow dynamics",
+       "259 generated series shaped like EigenWorms; the classes differ in slow dynamics",
        {{"length", 17984, 100, 1e7, "rows of each series"}, kNoise, kSeed},
        synthetic_eigenworms},
   };
@@ -225,7 +225,7 @@ Values settings_of(const Generator& generator, const std::string& text) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string part = text.substr(begin, end - begin);
     const size_t equals = part.find('=');
-    FW_CHECK(equals != std::string::npos, generator.name, ": settings look like ", names[0], "=",
+    FW_CHECK(equals != std::string::npos, generator.name, ": expected settings such as ", names[0], "=",
              generator.settings[0].value, ", got '", part, "'");
     const std::string name = part.substr(0, equals);
     const auto found = std::find(names.begin(), names.end(), name);
@@ -242,23 +242,27 @@ Values settings_of(const Generator& generator, const std::string& text) {
 
 DataSet make_data(const std::string& name) {
   const size_t colon = std::min(name.find(':'), name.size());
-  const std::string wanted = name.substr(0, colon);
+  const std::string requested = name.substr(0, colon);
   std::vector<std::string> names;
   for (const Generator& generator : generators()) {
-    if (generator.name == wanted)
+    if (generator.name == requested)
       return generator.make(settings_of(generator, colon < name.size() ? name.substr(colon + 1) : ""));
     names.push_back(generator.name);
   }
-  throw std::invalid_argument("there is no built-in set '" + wanted + "'; the nearest is '" +
-                              nearest(wanted, names) + "'");
+  throw std::invalid_argument("unknown built-in set '" + requested + "'; the nearest is '" +
+                              nearest(requested, names) + "'");
 }
+
+}  // namespace fastweights::data
+
+namespace fastweights {
 
 std::vector<std::pair<std::string, std::string>> built_in_sets() {
   std::vector<std::pair<std::string, std::string>> sets;
-  for (const Generator& generator : generators()) {
+  for (const data::Generator& generator : data::generators()) {
     std::string text = std::string(generator.sentence) + "; settings:";
     const char* separator = " ";
-    for (const Setting& setting : generator.settings) {
+    for (const data::Setting& setting : generator.settings) {
       std::ostringstream part;
       part << separator << setting.name << "=" << setting.value << " (" << setting.meaning << ")";
       text += part.str();

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
@@ -28,7 +28,7 @@ Mfcc::Mfcc(double sample_rate)
   for (int64_t n = 0; n < kWindow; ++n) window_[index(n)] = 0.5 - 0.5 * std::cos(2 * kPi * n / kWindow);
   for (int64_t n = 0; n <= kHalf; ++n) {
     for (int64_t k = 0; k < kBins; ++k) {
-      // the angle of a whole number of turns is left out, which keeps it exact
+      // whole turns are subtracted before rounding
       const double angle = 2 * kPi * ((n * k) % kWindow) / kWindow;
       cosines_[index(n * kBins + k)] = std::cos(angle);
       sines_[index(n * kBins + k)] = std::sin(angle);
@@ -70,7 +70,7 @@ Mfcc::Spectrum Mfcc::product(const Folded& folded, const std::vector<double>& ma
 
 std::vector<double> Mfcc::operator()(const std::vector<double>& wave) const {
   const auto samples = static_cast<int64_t>(wave.size());
-  FW_CHECK(samples > kHalf, "[mfcc] more than ", kHalf, " samples are needed, got ", samples);
+  FW_CHECK(samples > kHalf, "[mfcc] expected more than ", kHalf, " samples, got ", samples);
   std::vector<double> coefficients(index(frames(samples) * kCoefficients));
   std::array<double, kWindow> frame = {};
   Folded sums = {}, differences = {};
@@ -102,4 +102,4 @@ std::vector<double> Mfcc::operator()(const std::vector<double>& wave) const {
   return coefficients;
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

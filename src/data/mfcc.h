@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace fastweights {
+namespace fastweights::data {
 
 /// Mel-frequency cepstral coefficients as in the published experiments: frames of 200 samples every 100 under
 /// a periodic Hann window, centred with reflection at the ends; power spectrum; 64 triangular bands on the
@@ -23,12 +23,12 @@ class Mfcc {
  private:
   struct Band {
     int64_t first = 0;                 // bin
-    std::vector<double> weights = {};  // of the bins from there on
+    std::vector<double> weights = {};  // of the bins from `first` on
   };
   // a frame is folded to sums and differences of samples at the same distance from its middle: the real part
   // of its spectrum needs only the sums, the imaginary part only the differences
   static constexpr int64_t kHalf = kWindow / 2, kRows = (kHalf + 1 + 3) / 4 * 4;
-  using Folded = std::array<double, kRows>;  // the last ones are zero
+  using Folded = std::array<double, kRows>;  // padded with zeros
   using Spectrum = std::array<double, kBins>;
   static Spectrum product(const Folded& folded, const std::vector<double>& matrix);
 
@@ -39,4 +39,4 @@ class Mfcc {
   std::vector<double> dct_;      // [kCoefficients, kBands]
 };
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -4,10 +4,10 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "data/text.h"
-#include "fastweights/error.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
@@ -24,41 +24,42 @@ struct NpyHeader {
   std::vector<int64_t> shape;
 };
 
-// what stands behind a key of the dictionary
+// the text after a key of the dictionary
 std::string_view entry(std::string_view header, const std::string& key, const std::string& name) {
   const size_t at = header.find("'" + key + "'");
   const size_t colon = at == std::string_view::npos ? at : header.find(':', at);
-  if (colon == std::string_view::npos)
-    refuse_array(name, "found no '", key, "' in the header of the array, expected it");
+  if (colon == std::string_view::npos) refuse_array(name, "no '", key, "' in the header of the array");
   return trimmed(header.substr(colon + 1));
 }
 
 std::string read_type(std::string_view text, const std::string& name) {
   const size_t end = text.find('\'', 1);
   const std::string type(text.substr(0, end == std::string_view::npos ? 0 : end + 1));
-  constexpr const char* kExpected =
-      ", expected float32, float64, int32, int64 or strings, little endian; convert it with astype()";
-  if (type.size() < 4 || type[0] != '\'') refuse_array(name, "found the type ", in_quotes(text), kExpected);
+  const auto refuse_type = [&] {
+    refuse_array(name, "expected float32, float64, int32, int64 or strings, little endian, got the type ",
+                 type.empty() ? in_quotes(text) : type, "; convert it with astype()");
+  };
+  if (type.size() < 4 || type[0] != '\'') refuse_type();
   const std::string kind = type.substr(2, type.size() - 3);
   const bool number = kind == "f4" || kind == "f8" || kind == "i4" || kind == "i8";
   const bool words = (kind[0] == 'U' || kind[0] == 'S') && kind.size() > 1 && kind.size() < 8 &&
                      kind.find_first_not_of("0123456789", 1) == std::string::npos;
   const bool order = type[1] == '<' || (type[1] == '|' && kind[0] == 'S');
-  if (!order || (!number && !words)) refuse_array(name, "found the type ", type, kExpected);
+  if (!order || (!number && !words)) refuse_type();
   return kind;
 }
 
 std::vector<int64_t> read_shape(std::string_view text, const std::string& name) {
   const size_t end = text.find(')');
   if (!text.starts_with('(') || end == std::string_view::npos)
-    refuse_array(name, "found the shape ", in_quotes(text), ", expected numbers in parentheses");
+    refuse_array(name, "expected a shape in parentheses, got ", in_quotes(text));
   std::vector<int64_t> shape;
   text = text.substr(1, end - 1);
   while (!trimmed(text).empty()) {
     const size_t comma = std::min(text.find(','), text.size());
     const double size = parse_number(text.substr(0, comma)).value_or(-1);
     if (!(size >= 0 && size < 1e15) || shape.size() > 7)
-      refuse_array(name, "found ", in_quotes(text), " in the shape, expected up to 8 sizes");
+      refuse_array(name, "shape: expected up to 8 sizes, got ", in_quotes(text));
     shape.push_back(static_cast<int64_t>(size));
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
@@ -98,7 +99,7 @@ void append_utf8(std::string& text, uint32_t c) {
   }
 }
 
-// code points; a byte that is no UTF-8 is taken for Latin-1
+// code points; a byte that is not UTF-8 is read as Latin-1
 std::vector<uint32_t> code_points(const std::string& text) {
   std::vector<uint32_t> points;
   for (size_t i = 0; i < text.size();) {
@@ -125,7 +126,7 @@ std::string text_at(std::string_view bytes, const NpyHeader& header, size_t at, 
     const std::string_view field = bytes.substr(at, width);
     return std::string(field.substr(0, field.find_last_not_of('\0') + 1));
   }
-  // numpy fills up with zeros
+  // numpy pads with zeros
   while (width > 0 && at_byte<uint32_t>(bytes, at + width - kUnicode) == 0) width -= kUnicode;
   std::string text;
   for (size_t i = 0; i < width; i += kUnicode) append_utf8(text, at_byte<uint32_t>(bytes, at + i));
@@ -138,7 +139,7 @@ size_t width_of(const NpyHeader& header) {
   return header.type[0] == 'U' ? digits * kUnicode : digits;
 }
 
-// where element i in C order stands in a file in Fortran order
+// the index in Fortran order of element i in C order
 size_t fortran_index(size_t i, const std::vector<int64_t>& shape) {
   size_t index = 0, stride = 1, below = 1;
   for (const int64_t size : shape) below *= static_cast<size_t>(size);
@@ -151,7 +152,7 @@ size_t fortran_index(size_t i, const std::vector<int64_t>& shape) {
   return index;
 }
 
-// how many elements the shape has; they must be the bytes that are there
+// the number of elements of the shape, which must match the number of bytes
 size_t checked_count(const NpyHeader& header, size_t bytes, size_t width, const std::string& name) {
   size_t count = 1;
   bool empty = false;
@@ -161,10 +162,10 @@ size_t checked_count(const NpyHeader& header, size_t bytes, size_t width, const 
     if (count > bytes) break;
   }
   if (count > 0 && (width == 0 || count > bytes / width))
-    refuse_array(name, "found ", bytes, " bytes of data, expected more for its shape and ", width,
-                 " bytes per element");
+    refuse_array(name, "expected more data for the shape and ", width, " bytes per element, got ", bytes,
+                 " bytes");
   if (count * width != bytes)
-    refuse_array(name, "found ", bytes, " bytes of data, expected ", count * width, " for its shape");
+    refuse_array(name, "expected ", count * width, " bytes of data for the shape, got ", bytes);
   return count;
 }
 
@@ -206,15 +207,14 @@ NpyArray text_array(std::vector<std::string> values) {
 }
 
 NpyArray parse_npy(std::string_view bytes, const std::string& name) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 6)
-    refuse_array(name, "found no array of numpy, expected one");
+  if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 6) refuse_array(name, "not a numpy array");
   const int version = bytes[kMagic.size()];
   if (version < 1 || version > 3)
-    refuse_array(name, "found version ", version, " of the array format, expected 1, 2 or 3");
+    refuse_array(name, "expected version 1, 2 or 3 of the array format, got ", version);
   const size_t begin = kMagic.size() + (version == 1 ? 4 : 6);
   const size_t length =
       version == 1 ? at_byte<uint16_t>(bytes, begin - 2) : at_byte<uint32_t>(bytes, begin - 4);
-  if (length > bytes.size() - begin) refuse_array(name, "found the end of the file inside the header");
+  if (length > bytes.size() - begin) refuse_array(name, "the file ends inside the header");
   const NpyHeader header = read_header(bytes.substr(begin, length), name);
   bytes.remove_prefix(begin + length);
   const size_t width = width_of(header), count = checked_count(header, bytes.size(), width, name);
@@ -267,7 +267,7 @@ std::map<std::string, NpyArray> parse_npz_arrays(std::string_view bytes, const s
   for (const auto& [member, data] : unzip(bytes, file)) {
     const std::string name = member.ends_with(".npy") ? member.substr(0, member.size() - 4) : member;
     if (!arrays.emplace(name, parse_npy(data, file + ": " + name)).second)
-      refuse_array(file, "found the array ", in_quotes(name), " twice, expected each once");
+      refuse_array(file, "duplicate array ", in_quotes(name));
   }
   return arrays;
 }
@@ -278,4 +278,4 @@ std::string npz_bytes(const std::map<std::string, NpyArray>& arrays, Packing pac
   return zip(members, packing);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -8,9 +8,9 @@
 
 #include "data/zip.h"
 
-/// Arrays of numpy (.npy, .npz): float32, float64, int32, int64, little endian, and strings.
+/// numpy arrays (.npy, .npz): float32, float64, int32, int64, little endian, and strings.
 
-namespace fastweights {
+namespace fastweights::data {
 
 /// An array in C order; one of the three vectors is in use.
 struct NpyArray {
@@ -28,7 +28,7 @@ NpyArray real_array(std::vector<int64_t> shape, std::vector<double> values);
 NpyArray integer_array(std::vector<int64_t> values);
 NpyArray text_array(std::vector<std::string> values);
 
-/// `name` is for messages. Headers of versions 1, 2 and 3, C and Fortran order.
+/// `name` is for error messages. Format versions 1, 2 and 3, C and Fortran order.
 NpyArray parse_npy(std::string_view bytes, const std::string& name);
 std::string npy_bytes(const NpyArray& array);
 
@@ -36,4 +36,4 @@ std::string npy_bytes(const NpyArray& array);
 std::map<std::string, NpyArray> parse_npz_arrays(std::string_view bytes, const std::string& file);
 std::string npz_bytes(const std::map<std::string, NpyArray>& arrays, Packing packing);
 
-}  // namespace fastweights
+}  // namespace fastweights::data

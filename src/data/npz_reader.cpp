@@ -4,12 +4,12 @@
 #include <optional>
 #include <set>
 
+#include "base/nearest.h"
 #include "data/csv_table.h"
 #include "data/npz.h"
 #include "data/readers.h"
-#include "fastweights/nearest.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using Kind = NpyArray::Kind;
@@ -19,15 +19,14 @@ const std::vector<std::string> kNames = {
     "ids",          "groups",      "parts",        "channels",  "statics",  "targets",
     "static_names", "step_labels", "target_names", "time_unit", "time_zero"};
 
-// the arrays of a file, taken by name, with the shape and the kind that is wanted
+// the arrays of a file by name, with checks of shape and kind
 class Arrays {
  public:
   Arrays(std::map<std::string, NpyArray> arrays, const std::string& file)
       : arrays_(std::move(arrays)), file_(file) {
     for (const auto& [name, array] : arrays_) {
       if (std::find(kNames.begin(), kNames.end(), name) == kNames.end())
-        refuse_file("found the array ", in_quotes(name),
-                    ", expected one of a data set; the nearest name is '", nearest(name, kNames), "'");
+        refuse_file("unknown array ", in_quotes(name), "; the nearest name is '", nearest(name, kNames), "'");
     }
   }
 
@@ -43,29 +42,27 @@ class Arrays {
 
   void check(const std::string& name, const std::vector<int64_t>& shape) const {
     const std::vector<int64_t>& found = find(name)->shape;
-    if (found != shape) refuse_file("found ", name, " of shape ", shown(found), ", expected ", shown(shape));
+    if (found != shape) refuse_file(name, ": expected the shape ", shown(shape), ", got ", shown(found));
   }
 
-  // integers are numbers, too
+  // integers are converted
   std::vector<double> reals(const std::string& name) const {
     const NpyArray& array = *find(name);
-    if (array.kind == Kind::Text) refuse_file("found strings in ", name, ", expected numbers");
+    if (array.kind == Kind::Text) refuse_file(name, ": expected numbers, got strings");
     if (array.kind == Kind::Real) return array.reals;
     return {array.integers.begin(), array.integers.end()};
   }
 
   const std::vector<int64_t>& integers(const std::string& name) const {
-    if (find(name)->kind != Kind::Integer)
-      refuse_file("found no whole numbers in ", name, ", expected int64");
+    if (find(name)->kind != Kind::Integer) refuse_file(name, ": expected int64, got another type");
     return find(name)->integers;
   }
 
-  // strings, or whole numbers as strings; none if there is no such array
+  // strings, or integers as strings; empty without such an array
   std::vector<std::string> texts(const std::string& name) const {
     const NpyArray* array = find(name);
     if (!array) return {};
-    if (array->kind == Kind::Real)
-      refuse_file("found floating-point numbers in ", name, ", expected strings");
+    if (array->kind == Kind::Real) refuse_file(name, ": expected strings, got floating-point numbers");
     if (array->kind == Kind::Text) return array->texts;
     std::vector<std::string> result;
     for (const int64_t x : array->integers) result.push_back(std::to_string(x));
@@ -88,7 +85,7 @@ class Arrays {
   const std::string& file_;
 };
 
-// rows of all series one after another, whichever way they were given
+// rows of all series one after another, from either layout
 struct Rows {
   std::vector<int64_t> offsets = {};
   std::vector<double> times = {}, values = {};
@@ -103,14 +100,14 @@ Rows flat_rows(const Arrays& arrays) {
   const std::vector<int64_t>& offsets = rows.offsets;
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != n ||
       !std::is_sorted(offsets.begin(), offsets.end()))
-    arrays.refuse_file("found offsets that do not rise from 0 to ", n, ", the rows of values");
-  if (!arrays.find("times")) arrays.refuse_file("found no times, expected [", n, "]");
+    arrays.refuse_file("offsets: expected values that increase from 0 to ", n, ", the number of rows");
+  if (!arrays.find("times")) arrays.refuse_file("no array 'times'; expected the shape [", n, "]");
   arrays.check("times", {n});
   rows.times = arrays.reals("times");
   return rows;
 }
 
-// values [B, L, C]; times [B, L] or [L] or none; lengths [B] or none
+// values [B, L, C]; times [B, L], [L] or absent; lengths [B] or absent
 Rows padded_rows(const Arrays& arrays) {
   const std::vector<int64_t> shape = arrays.find("values")->shape;
   const int64_t samples = shape[0], length = shape[1];
@@ -129,7 +126,7 @@ Rows padded_rows(const Arrays& arrays) {
   if (!given) rows.time_unit = "step";
   for (size_t b = 0; b < lengths.size(); ++b) {
     if (lengths[b] < 1 || lengths[b] > length)
-      arrays.refuse_file("found ", lengths[b], " in lengths, expected 1 to ", length);
+      arrays.refuse_file("lengths: expected 1 to ", length, ", got ", lengths[b]);
     for (int64_t i = 0; i < lengths[b]; ++i) {
       const auto row = static_cast<size_t>(static_cast<int64_t>(b) * length + i);
       const auto channels = static_cast<size_t>(rows.channels);
@@ -143,29 +140,29 @@ Rows padded_rows(const Arrays& arrays) {
   return rows;
 }
 
-// names of the classes; numbers are places in `classes`, or names themselves where there are none
+// class names; integers are indices into `classes`, or names if there are no classes
 std::vector<std::string> labels(const Arrays& arrays, const std::string& name, int64_t count,
                                 const std::vector<std::string>& classes) {
   if (!arrays.find(name)) return {};
   arrays.check(name, {count});
   if (arrays.find(name)->kind == Kind::Real)
-    arrays.refuse_file("found floating-point numbers in ", name,
-                       ", expected int64 or strings; numbers to predict ", "are called targets");
+    arrays.refuse_file(
+        name, ": expected int64 or strings, got floating-point numbers; values to predict belong in targets");
   std::vector<std::string> result = arrays.texts(name);
   if (arrays.find(name)->kind == Kind::Text) return result;
   const auto most = static_cast<int64_t>(classes.size());
-  const std::vector<int64_t>& numbers = arrays.integers(name);
+  const std::vector<int64_t>& indices = arrays.integers(name);
   for (size_t i = 0; i < result.size(); ++i) {
-    if (numbers[i] < -1 || (most > 0 && numbers[i] >= most))
-      arrays.refuse_file("found ", numbers[i], " in ", name, ", expected 0 ",
-                         most > 0 ? message("to ", most - 1) : "or more", ", or -1 for unknown");
-    if (most > 0 || numbers[i] < 0)
-      result[i] = numbers[i] < 0 ? "" : classes[static_cast<size_t>(numbers[i])];
+    if (indices[i] < -1 || (most > 0 && indices[i] >= most))
+      arrays.refuse_file(name, ": expected 0 ", most > 0 ? message("to ", most - 1) : "or more",
+                         ", or -1 for unknown, got ", indices[i]);
+    if (most > 0 || indices[i] < 0)
+      result[i] = indices[i] < 0 ? "" : classes[static_cast<size_t>(indices[i])];
   }
   return result;
 }
 
-// numbers per series [B, F], or [B] for a single one, and their names
+// values per series [B, F], or [B] for a single one, and their names
 struct Extras {
   std::vector<double> values;
   std::vector<std::string> names;
@@ -183,7 +180,7 @@ Extras extras(const Arrays& arrays, const std::string& name, const std::string& 
     for (int64_t i = 1; i <= count; ++i) found.names.push_back(word + " " + std::to_string(i));
   }
   if (static_cast<int64_t>(found.names.size()) != count && !found.values.empty())
-    arrays.refuse_file("found ", found.names.size(), " ", names, ", expected ", count);
+    arrays.refuse_file("expected ", count, " ", names, ", got ", found.names.size());
   return found;
 }
 
@@ -200,15 +197,15 @@ std::vector<T> slice(const std::vector<T>& all, int64_t from, int64_t to) {
   return {all.begin() + from, all.begin() + to};
 }
 
-// which of the two layouts it is
+// chooses between the two layouts
 Rows read_rows(const Arrays& arrays) {
   const NpyArray* values = arrays.find("values");
-  if (!values) arrays.refuse_file("found no array 'values', expected [N, C] with offsets, or [B, L, C]");
+  if (!values) arrays.refuse_file("no array 'values'; expected the shape [N, C] with offsets, or [B, L, C]");
   const bool offsets = arrays.find("offsets") != nullptr;
   if (offsets && values->shape.size() == 2) return flat_rows(arrays);
   if (offsets || values->shape.size() != 3)
-    arrays.refuse_file("found values of shape ", Arrays::shown(values->shape), offsets ? " with" : " without",
-                       " offsets, expected [N, C] with offsets, or [B, L, C] without");
+    arrays.refuse_file("values: expected the shape [N, C] with offsets, or [B, L, C] without, got ",
+                       Arrays::shown(values->shape), offsets ? " with" : " without", " offsets");
   return padded_rows(arrays);
 }
 
@@ -217,11 +214,11 @@ DataHead read_head(const Arrays& arrays, const Rows& rows) {
   if (head.channels.empty() && !rows.values.empty())
     head.channels = numbered_channels(static_cast<size_t>(rows.channels));
   if (static_cast<int64_t>(head.channels.size()) != rows.channels)
-    arrays.refuse_file("found ", head.channels.size(), " channels, expected ", rows.channels);
+    arrays.refuse_file("expected ", rows.channels, " channels, got ", head.channels.size());
   std::set<std::string> seen;
   for (const std::string& name : head.classes) {
     if (name.empty() || !seen.insert(name).second)
-      arrays.refuse_file("found the class ", in_quotes(name), " twice or without a name, expected each once");
+      arrays.refuse_file("duplicate or empty class name ", in_quotes(name));
   }
   head.time_unit = arrays.find("time_unit") ? arrays.word("time_unit") : rows.time_unit;
   head.time_zero = arrays.word("time_zero");
@@ -234,7 +231,7 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
   const Arrays arrays(parse_npz_arrays(bytes, file), file);
   const Rows rows = read_rows(arrays);
   const int64_t samples = static_cast<int64_t>(rows.offsets.size()) - 1;
-  if (samples == 0) arrays.refuse_file("found no series, expected at least one");
+  if (samples == 0) arrays.refuse_file("no series; expected at least one");
   DataHead head = read_head(arrays, rows);
   const auto ids = per_series(arrays, "ids", samples), groups = per_series(arrays, "groups", samples),
              parts = per_series(arrays, "parts", samples),
@@ -252,7 +249,7 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
     const int64_t from = rows.offsets[i], to = rows.offsets[i + 1];
     const std::optional<Part> part = part_named(parts[i]);
     if (!part)
-      arrays.refuse_file("found the part ", in_quotes(parts[i]), ", expected train, validation, test or any");
+      arrays.refuse_file("expected the part train, validation, test or any, got ", in_quotes(parts[i]));
     series[i] = {.id = ids[i].empty() ? std::to_string(b + 1) : ids[i],
                  .group = groups[i],
                  .part = *part,
@@ -264,15 +261,15 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
                  .step_labels = slice(step_labels, from, to),
                  .where = message(file, ": series ", b + 1)};
   }
-  return collect(std::move(head), series);
+  return collect_series(std::move(head), series);
 }
 
 DataSet read_npz(const std::string& path, const ReadOptions& options) {
-  DataSet data = parse_npz(whole_file(path), path);
+  DataSet data = parse_npz(read_file(path), path);
   data.head.name = std::filesystem::path(path).stem().string();
   data.head.origin = "npz";
   if (!options.time_unit.empty() && data.head.time_zero.empty()) data.head.time_unit = options.time_unit;
   return data;
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

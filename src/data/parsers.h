@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "data/time_axis.h"
-#include "fastweights/read.h"
+#include "fastweights/data.h"
 
-/// From the bytes of a file to series; `file` is its name for messages. Readers open files and call these.
+/// Parsers of file contents; `file` is the name for error messages. Readers open the files.
 
-namespace fastweights {
+namespace fastweights::data {
 
 Parsed parse_ts(std::string_view text, const std::string& file);
 Parsed parse_arff(std::string_view text, const std::string& file);
@@ -20,11 +20,11 @@ DataSet parse_npz(std::string_view bytes, const std::string& file);
 /// "channel 1", "channel 2", ...
 std::vector<std::string> numbered_channels(size_t count);
 
-/// The last name of a path, with or without a slash at its end.
+/// The last component of a path, with or without a trailing slash.
 std::string folder_name(const std::string& path);
 
-/// A file, or a folder <Name> with <Name>_TRAIN and <Name>_TEST; the extension with its point.
+/// A file, or a folder <Name> with <Name>_TRAIN and <Name>_TEST; the extension includes the dot.
 DataSet read_parts(const std::string& path, const std::string& extension, const ReadOptions& options,
                    const std::function<Parsed(std::string_view, const std::string&)>& parse);
 
-}  // namespace fastweights
+}  // namespace fastweights::data

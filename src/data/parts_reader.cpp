@@ -5,12 +5,12 @@
 #include "data/parsers.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-// what a file is for, by its name
+// the part of a file, by its name
 Part part_of(const std::string& path) {
   const std::string stem = lowercase(fs::path(path).stem().string());
   if (stem.ends_with("_train")) return Part::Train;
@@ -25,7 +25,7 @@ std::string set_name(const std::string& path) {
 
 Parsed read_part(const std::string& path,
                  const std::function<Parsed(std::string_view, const std::string&)>& parse) {
-  Parsed parsed = parse(whole_file(path), path);
+  Parsed parsed = parse(read_file(path), path);
   const Part part = part_of(path);
   const std::string prefix = part == Part::Train ? "train-" : part == Part::Test ? "test-" : "case-";
   for (size_t i = 0; i < parsed.series.size(); ++i) {
@@ -35,14 +35,14 @@ Parsed read_part(const std::string& path,
   return parsed;
 }
 
-// both parts describe the same kind of series; their headers may list the classes in another order
+// both parts must have the same channels and classes, in any order
 void join(Parsed& first, Parsed second, const std::string& file) {
   const auto check = [&](const char* what, std::vector<std::string> a, std::vector<std::string> b) {
     std::sort(a.begin(), a.end());
     std::sort(b.begin(), b.end());
     if (a != b)
       throw std::runtime_error(
-          message(file, ": found ", b.size(), " ", what, ", expected the ", a.size(), " of the other part"));
+          message(file, ": expected ", a.size(), " ", what, " as in the other part, got ", b.size()));
   };
   check("channels", first.head.channels, second.head.channels);
   check("classes", first.head.classes, second.head.classes);
@@ -80,8 +80,8 @@ DataSet read_parts(const std::string& path, const std::string& extension, const 
     if (fs::exists(file)) files.push_back(file.string());
   }
   if (files.empty())
-    throw std::runtime_error(message(path, ": found neither ", name, "_TRAIN", extension, " nor ", name,
-                                     "_TEST", extension, ", expected at least one of them"));
+    throw std::runtime_error(message(path, ": expected ", name, "_TRAIN", extension, " or ", name, "_TEST",
+                                     extension, ", got neither"));
   Parsed all = read_part(files[0], parse);
   if (files.size() > 1) join(all, read_part(files[1], parse), files[1]);
   all.head.name = name;
@@ -89,4 +89,4 @@ DataSet read_parts(const std::string& path, const std::string& extension, const 
   return finished(std::move(all), options);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

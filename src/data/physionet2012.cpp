@@ -6,20 +6,20 @@
 #include <map>
 #include <stdexcept>
 
+#include "base/error.h"
+#include "base/nearest.h"
 #include "data/files.h"
 #include "data/readers.h"
 #include "data/text.h"
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kStatics = 5, kChannels = 37;
-// written at 00:00 once for each patient; the weight may be measured again later
+// recorded once per patient at 00:00; the weight may be measured again later
 constexpr std::array<const char*, kStatics> kStaticNames = {"Age", "Gender", "Height", "ICUType", "Weight"};
 constexpr std::array<const char*, kChannels> kChannelNames = {
     "ALP",       "ALT",   "AST",       "Albumin",  "BUN",       "Bilirubin", "Cholesterol", "Creatinine",
@@ -34,7 +34,7 @@ size_t position(const std::array<const char*, N>& names, std::string_view name) 
 }
 
 // hh:mm in hours
-double hours(std::string_view text, const Place& place) {
+double hours(std::string_view text, const Location& location) {
   int hour = 0, minute = 0;
   const char* end = text.data() + text.size();
   const auto [colon, error] = std::from_chars(text.data(), end, hour);
@@ -43,17 +43,16 @@ double hours(std::string_view text, const Place& place) {
     const auto [last, second_error] = std::from_chars(colon + 1, end, minute);
     good = second_error == std::errc() && last == end && hour >= 0 && minute >= 0 && minute < 60;
   }
-  if (!good) refuse(place, "found ", in_quotes(text), ", expected a time hh:mm");
+  if (!good) refuse(location, "expected a time hh:mm, got ", in_quotes(text));
   return hour + minute / 60.0;
 }
 
-// column of a parameter among the channels
-size_t channel(std::string_view name, const Place& place) {
+// index of a parameter among the channels
+size_t channel(std::string_view name, const Location& location) {
   const size_t found = position(kChannelNames, name);
   if (found == kChannels) {
     const std::string close = nearest(std::string(name), {kChannelNames.begin(), kChannelNames.end()});
-    refuse(place, "found ", in_quotes(name), ", expected a parameter of the challenge; the nearest is '",
-           close, "'");
+    refuse(location, "unknown parameter ", in_quotes(name), "; the nearest is '", close, "'");
   }
   return found;
 }
@@ -61,10 +60,11 @@ size_t channel(std::string_view name, const Place& place) {
 void add_line(Series& series, const std::string& file, const Lines& lines) {
   const std::vector<Field> parts = fields(lines.line(), ',');
   if (parts.size() != 3)
-    refuse({file, lines.row(), 1}, "found ", parts.size(), " fields, expected Time, Parameter and Value");
-  const auto place = [&](size_t i) { return Place{file, lines.row(), parts[i].column}; };
-  const double time = hours(parts[0].text, place(0));
-  double value = finite_number(parts[2].text, place(2), "Value");
+    refuse({file, lines.row(), 1}, "expected the fields Time, Parameter and Value, got ", parts.size(),
+           " fields");
+  const auto location = [&](size_t i) { return Location{file, lines.row(), parts[i].column}; };
+  const double time = hours(parts[0].text, location(0));
+  double value = finite_number(parts[2].text, location(2), "Value");
   const std::string_view name = parts[1].text;
   if (name == "RecordID") return;
   if (value == -1) value = kNaN;
@@ -73,25 +73,26 @@ void add_line(Series& series, const std::string& file, const Lines& lines) {
     series.statics[feature] = value;
     return;
   }
-  const size_t column = channel(name, place(1));
+  const size_t column = channel(name, location(1));
   if (series.times.empty() || time > series.times.back()) {
     series.times.push_back(time);
     series.values.insert(series.values.end(), kChannels, kNaN);
   } else if (time < series.times.back()) {
-    refuse(place(0), "found ", in_quotes(parts[0].text), ", expected times that do not fall");
+    refuse(location(0), "expected a time not earlier than in the previous row, got ",
+           in_quotes(parts[0].text));
   }
-  // the last of several values at one time counts
+  // of several values at one time the last one is kept
   series.values[(series.times.size() - 1) * kChannels + column] = value;
 }
 
 FileSeries read_patient(const std::string& file) {
-  const std::string text = whole_file(file);
+  const std::string text = read_file(file);
   Lines lines(without_last_ends(text));
   if (!lines.next() || lines.line() != "Time,Parameter,Value")
-    refuse({file}, "found ", in_quotes(lines.line()), ", expected 'Time,Parameter,Value'");
+    refuse({file}, "expected 'Time,Parameter,Value', got ", in_quotes(lines.line()));
   Series series = {.id = stem(file), .statics = std::vector<double>(kStatics, kNaN), .where = file};
   while (lines.next()) add_line(series, file, lines);
-  // some patients have descriptors only: they came at 00:00, when nothing else was observed
+  // a patient with descriptors only gets one row at 00:00 without observations
   if (series.times.empty()) {
     series.times = {0};
     series.values.assign(kChannels, kNaN);
@@ -101,14 +102,14 @@ FileSeries read_patient(const std::string& file) {
 
 // In-hospital_death of each patient
 std::map<std::string, std::string> outcomes(const std::string& file) {
-  const std::string text = whole_file(file);
+  const std::string text = read_file(file);
   Lines lines(without_last_ends(text));
   lines.next();
   const std::vector<Field> header = fields(lines.line(), ',');
   const auto column = [&](std::string_view name) {
     const auto found =
         std::find_if(header.begin(), header.end(), [&](const Field& field) { return field.text == name; });
-    if (found == header.end()) refuse({file}, "found no column '", name, "', expected it");
+    if (found == header.end()) refuse({file}, "no column '", name, "'");
     return static_cast<size_t>(found - header.begin());
   };
   const size_t id = column("RecordID"), death = column("In-hospital_death");
@@ -116,12 +117,12 @@ std::map<std::string, std::string> outcomes(const std::string& file) {
   while (lines.next()) {
     const std::vector<Field> parts = fields(lines.line(), ',');
     if (parts.size() != header.size())
-      refuse({file, lines.row(), 1}, "found ", parts.size(), " fields, expected ", header.size(),
-             " as in the header");
-    const auto [text_of_death, place] = parts[death];
+      refuse({file, lines.row(), 1}, "expected ", header.size(), " fields as in the header, got ",
+             parts.size());
+    const auto [text_of_death, location] = parts[death];
     if (text_of_death != "0" && text_of_death != "1")
-      refuse({file, lines.row(), place}, "found ", in_quotes(text_of_death),
-             ", expected 0 or 1 in column 'In-hospital_death'");
+      refuse({file, lines.row(), location}, "column 'In-hospital_death': expected 0 or 1, got ",
+             in_quotes(text_of_death));
     labels[std::string(parts[id].text)] = text_of_death;
   }
   return labels;
@@ -137,25 +138,25 @@ DataSet read_physionet2012(const std::string& path, const ReadOptions& options) 
     if (!fs::is_directory(folder)) continue;
     const std::vector<std::string> patients = files_below(folder, ".txt");
     files.insert(files.end(), patients.begin(), patients.end());
-    // the outcomes of a set may be unpublished; its patients then have no label
+    // without published outcomes the patients of a set have no label
     if (fs::exists(outcome)) labels.merge(outcomes(outcome));
   }
   if (files.empty())
-    throw std::runtime_error(path +
-                             ": no patients in set-a, set-b or set-c, as the challenge of 2012 unpacks");
+    throw std::runtime_error(
+        path + ": no patients in set-a, set-b or set-c, the folders of the PhysioNet challenge 2012");
   FolderSeries found = read_files(files, options, read_patient);
   for (Series& series : found.series) {
     const auto label = labels.find(series.id);
     if (label != labels.end()) series.label = label->second;
   }
-  return collect({.name = file_name(path),
-                  .origin = "physionet2012",
-                  .channels = {kChannelNames.begin(), kChannelNames.end()},
-                  .statics = {kStaticNames.begin(), kStaticNames.end()},
-                  .classes = {"0", "1"},
-                  .time_unit = "hour",
-                  .skipped = std::move(found.skipped)},
-                 found.series);
+  return collect_series({.name = file_name(path),
+                         .origin = "physionet2012",
+                         .channels = {kChannelNames.begin(), kChannelNames.end()},
+                         .statics = {kStaticNames.begin(), kStaticNames.end()},
+                         .classes = {"0", "1"},
+                         .time_unit = "hour",
+                         .skipped = std::move(found.skipped)},
+                        found.series);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

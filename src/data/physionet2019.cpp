@@ -4,12 +4,12 @@
 #include <limits>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "data/files.h"
 #include "data/readers.h"
 #include "data/text.h"
-#include "fastweights/error.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr size_t kChannels = 34, kStatics = 5, kColumns = 41, kHourColumn = 39, kLabelColumn = 40;
@@ -27,7 +27,7 @@ constexpr std::array<const char*, kColumns> kNames = {"HR",        "O2Sat",     
                                                       "Platelets", "Age",          "Gender",
                                                       "Unit1",     "Unit2",        "HospAdmTime",
                                                       "ICULOS",    "SepsisLabel"};
-// the first three days are kept, and stays of at least three hours
+// the first three days of stays of at least three hours
 constexpr double kLastHour = 72;
 constexpr size_t kLeastRows = 3;
 
@@ -36,45 +36,44 @@ std::vector<std::string> names(size_t first, size_t count) {
 }
 
 void check_header(const std::string& file, Lines& lines) {
-  if (!lines.next()) refuse({file}, "found an empty file, expected a header");
+  if (!lines.next()) refuse({file}, "expected a header, got an empty file");
   const std::vector<Field> columns = fields(lines.line(), '|');
   for (size_t i = 0; i < std::min(columns.size(), kColumns); ++i) {
     if (columns[i].text != kNames[i])
-      refuse({file, 1, columns[i].column}, "found the column ", in_quotes(columns[i].text), ", expected '",
-             kNames[i], "'");
+      refuse({file, 1, columns[i].column}, "expected the column '", kNames[i], "', got ",
+             in_quotes(columns[i].text));
   }
-  if (columns.size() != kColumns) refuse({file}, "found ", columns.size(), " columns, expected ", kColumns);
+  if (columns.size() != kColumns) refuse({file}, "expected ", kColumns, " columns, got ", columns.size());
 }
 
-// one line of a file into its numbers: [kColumns]
+// the values of one line: [kColumns]
 std::array<double, kColumns> row(const std::string& file, const Lines& lines) {
-  std::array<double, kColumns> numbers = {};
+  std::array<double, kColumns> values = {};
   const std::string_view line = lines.line();
   size_t begin = 0;
   for (size_t i = 0; i < kColumns; ++i) {
     const size_t end = line.find('|', begin);
     if ((end == std::string_view::npos) != (i + 1 == kColumns))
-      refuse({file, lines.row(), 1}, "found ", fields(line, '|').size(), " fields, expected ", kColumns);
+      refuse({file, lines.row(), 1}, "expected ", kColumns, " fields, got ", fields(line, '|').size());
     const std::string_view text = line.substr(begin, end - begin);
-    const Place place = {file, lines.row(), static_cast<int64_t>(begin) + 1};
-    numbers[i] =
-        text == "NaN" ? std::numeric_limits<double>::quiet_NaN() : finite_number(text, place, kNames[i]);
+    const Location location = {file, lines.row(), static_cast<int64_t>(begin) + 1};
+    values[i] =
+        text == "NaN" ? std::numeric_limits<double>::quiet_NaN() : finite_number(text, location, kNames[i]);
     begin = end + 1;
   }
-  return numbers;
+  return values;
 }
 
-void check_hour_and_label(const Place& place, double hour, double before, double label) {
+void check_hour_and_label(const Location& location, double hour, double before, double label) {
   if (!(hour >= 1 && hour == std::floor(hour)))
-    refuse(place, "found the hour ", hour, " in column 'ICULOS', expected a whole number from 1 on");
-  if (hour <= before)
-    refuse(place, "found the hour ", hour, " in column 'ICULOS', expected a later one than ", before);
-  if (label != 0 && label != 1) refuse(place, "found ", label, " in column 'SepsisLabel', expected 0 or 1");
+    refuse(location, "column 'ICULOS': expected a whole number of at least 1, got ", hour);
+  if (hour <= before) refuse(location, "column 'ICULOS': expected an hour after ", before, ", got ", hour);
+  if (label != 0 && label != 1) refuse(location, "column 'SepsisLabel': expected 0 or 1, got ", label);
 }
 
-// hours that the file leaves out become rows without observations, so that row = hour
+// hours that are missing in the file become rows without observations, so that row = hour
 FileSeries read_patient(const std::string& file) {
-  const std::string text = whole_file(file);
+  const std::string text = read_file(file);
   Lines lines(without_last_ends(text));
   check_header(file, lines);
   FileSeries found;
@@ -84,20 +83,20 @@ FileSeries read_patient(const std::string& file) {
   series.label = "0";
   double hour = 0;
   while (lines.next()) {
-    const std::array<double, kColumns> numbers = row(file, lines);
-    check_hour_and_label({file, lines.row(), 1}, numbers[kHourColumn], hour, numbers[kLabelColumn]);
-    // of the last line looked at, also if it is the first that is too late, as in the published code
-    series.statics.assign(numbers.begin() + kChannels, numbers.begin() + kChannels + kStatics);
-    if (numbers[kHourColumn] > kLastHour) break;
-    while (++hour < numbers[kHourColumn]) {
+    const std::array<double, kColumns> values = row(file, lines);
+    check_hour_and_label({file, lines.row(), 1}, values[kHourColumn], hour, values[kLabelColumn]);
+    // of the last line read, even if that is the first one too late, as in the published code
+    series.statics.assign(values.begin() + kChannels, values.begin() + kChannels + kStatics);
+    if (values[kHourColumn] > kLastHour) break;
+    while (++hour < values[kHourColumn]) {
       series.times.push_back(hour);
       series.values.insert(series.values.end(), kChannels, std::numeric_limits<double>::quiet_NaN());
       series.step_labels.emplace_back();
     }
     series.times.push_back(hour);
-    series.values.insert(series.values.end(), numbers.begin(), numbers.begin() + kChannels);
-    series.step_labels.emplace_back(numbers[kLabelColumn] == 1 ? "1" : "0");
-    if (numbers[kLabelColumn] == 1) series.label = "1";
+    series.values.insert(series.values.end(), values.begin(), values.begin() + kChannels);
+    series.step_labels.emplace_back(values[kLabelColumn] == 1 ? "1" : "0");
+    if (values[kLabelColumn] == 1) series.label = "1";
   }
   if (series.times.size() < kLeastRows) found.left_out = "at most 2 rows";
   return found;
@@ -108,18 +107,19 @@ FileSeries read_patient(const std::string& file) {
 DataSet read_physionet2019(const std::string& path, const ReadOptions& options) {
   const std::vector<std::string> files = files_below(path, ".psv");
   if (files.empty())
-    throw std::runtime_error(path +
-                             ": no .psv files below it; the challenge of 2019 unpacks to training_setA "
-                             "and training_setB with one for each patient");
+    throw std::runtime_error(
+        path +
+        ": no .psv files below it; the PhysioNet challenge 2019 has a file per patient in "
+        "training_setA and training_setB");
   FolderSeries found = read_files(files, options, read_patient);
-  return collect({.name = file_name(path),
-                  .origin = "physionet2019",
-                  .channels = names(0, kChannels),
-                  .statics = names(kChannels, kStatics),
-                  .classes = {"0", "1"},
-                  .time_unit = "hour",
-                  .skipped = std::move(found.skipped)},
-                 found.series);
+  return collect_series({.name = file_name(path),
+                         .origin = "physionet2019",
+                         .channels = names(0, kChannels),
+                         .statics = names(kChannels, kStatics),
+                         .classes = {"0", "1"},
+                         .time_unit = "hour",
+                         .skipped = std::move(found.skipped)},
+                        found.series);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

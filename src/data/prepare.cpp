@@ -1,16 +1,16 @@
-#include "fastweights/prepare.h"
+#include "fastweights/data.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/nearest.h"
 
 namespace fastweights {
 namespace {
 
-// like the published code: with n - 1, and never quite zero
+// as in the published code: n - 1 degrees of freedom, and never zero
 Scale standard(const std::vector<double>& values) {
   const auto count = static_cast<double>(values.size());
   double sum = 0, squares = 0;
@@ -21,21 +21,21 @@ Scale standard(const std::vector<double>& values) {
   return {mean, deviation + 1e-5};
 }
 
-double quantile(std::vector<double>& values, double share) {
-  const auto place =
-      values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+double quantile(std::vector<double>& values, double fraction) {
+  const auto middle =
+      values.begin() + static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
 Scale robust(std::vector<double> values) {
   const double median = quantile(values, 0.5), range = quantile(values, 0.75) - quantile(values, 0.25);
-  // half of the values being one and the same says nothing about the others
+  // if half of the values are equal, the range says nothing about the others
   if (range <= 0) return {median, standard(values).deviation};
   return {median, range / 1.349};
 }
 
-// of column i of `columns`, rows being those of training series
+// of one column of a table
 Scale scale_of(const std::vector<double>& table, size_t column, size_t columns, Scaling scaling) {
   std::vector<double> known;
   for (size_t i = column; i < table.size(); i += columns) {
@@ -54,7 +54,7 @@ double median_gap(const DataSet& data) {
   return gaps.empty() ? 1 : quantile(gaps, 0.5);
 }
 
-// what a typical series lasts, in median gaps
+// the mean duration of a series, in median gaps
 double typical_duration(const DataSet& data, double gap) {
   double sum = 0;
   for (size_t b = 0; b + 1 < data.offsets.size(); ++b)
@@ -63,17 +63,18 @@ double typical_duration(const DataSet& data, double gap) {
   return sum / gap / static_cast<double>(data.samples());
 }
 
-// where each wanted name stands among those that are there
-std::vector<size_t> places(const std::vector<std::string>& wanted, const std::vector<std::string>& there,
-                           const char* what, const std::string& name) {
+// the index of each required name among the available ones
+std::vector<size_t> positions(const std::vector<std::string>& required,
+                              const std::vector<std::string>& available, const char* what,
+                              const std::string& name) {
   std::vector<size_t> found;
-  for (const std::string& word : wanted) {
-    const auto place = std::find(there.begin(), there.end(), word);
-    if (place == there.end())
-      throw std::runtime_error(message(
-          "the model was trained with ", what, " '", word, "', and '", name, "' has none of that name",
-          there.empty() ? "" : "; the nearest is '" + nearest(word, there) + "'"));
-    found.push_back(static_cast<size_t>(place - there.begin()));
+  for (const std::string& word : required) {
+    const auto position = std::find(available.begin(), available.end(), word);
+    if (position == available.end())
+      throw std::runtime_error(
+          message("the model was trained with ", what, " '", word, "', which '", name, "' lacks",
+                  available.empty() ? "" : "; the nearest is '" + nearest(word, available) + "'"));
+    found.push_back(static_cast<size_t>(position - available.begin()));
   }
   return found;
 }
@@ -101,9 +102,8 @@ int64_t Preparation::model_statics() const {
 }
 
 Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
-  FW_CHECK(train.samples() > 0, "[prepare] there are no series to train on");
-  FW_CHECK(train.channels() > 0, "[prepare] '", train.head.name,
-           "' has no channels: there is nothing for a model to read");
+  FW_CHECK(train.samples() > 0, "[prepare] no series to train on");
+  FW_CHECK(train.channels() > 0, "[prepare] '", train.head.name, "' has no channels");
   FW_CHECK(config.clip >= 0, "[prepare] clip must not be negative, got ", config.clip);
   const DataHead& head = train.head;
   Preparation p = {.config = config,
@@ -133,23 +133,23 @@ Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
   return p;
 }
 
-DataSet matched(const DataSet& data, const Preparation& preparation) {
+DataSet match_data(const DataSet& data, const Preparation& preparation) {
   const DataHead& head = data.head;
   const std::string &unit = head.time_unit, &trained = preparation.time_unit;
   if (!unit.empty() && !trained.empty() && unit != trained)
-    throw std::runtime_error(message("the model was trained with times in units of '", trained,
-                                     "', those of '", head.name, "' are in units of '", unit, "'"));
+    throw std::runtime_error(message("the model was trained with times in units of '", trained, "', but '",
+                                     head.name, "' has units of '", unit, "'"));
   DataSet result = data;
   result.head.channels = preparation.channels;
   result.head.statics = preparation.statics;
   result.values = columns(data.values, head.channels.size(),
-                          places(preparation.channels, head.channels, "channel", head.name));
+                          positions(preparation.channels, head.channels, "channel", head.name));
   result.statics = columns(data.statics, head.statics.size(),
-                           places(preparation.statics, head.statics, "static feature", head.name));
-  // what is to be predicted may be unknown
+                           positions(preparation.statics, head.statics, "static feature", head.name));
+  // targets may be unknown
   if (!head.targets.empty()) {
     result.targets = columns(data.targets, head.targets.size(),
-                             places(preparation.targets, head.targets, "target", head.name));
+                             positions(preparation.targets, head.targets, "target", head.name));
   } else {
     result.targets.assign(data.ids.size() * preparation.targets.size(),
                           std::numeric_limits<double>::quiet_NaN());
@@ -158,8 +158,8 @@ DataSet matched(const DataSet& data, const Preparation& preparation) {
   const auto translated = [&](int64_t label) -> int64_t {
     if (label < 0) return -1;
     const std::string& name = head.classes[static_cast<size_t>(label)];
-    const auto place = std::find(preparation.classes.begin(), preparation.classes.end(), name);
-    return place == preparation.classes.end() ? -1 : place - preparation.classes.begin();
+    const auto position = std::find(preparation.classes.begin(), preparation.classes.end(), name);
+    return position == preparation.classes.end() ? -1 : position - preparation.classes.begin();
   };
   for (int64_t& label : result.labels) label = translated(label);
   for (int64_t& label : result.step_labels) label = translated(label);

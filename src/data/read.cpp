@@ -1,19 +1,19 @@
-#include "fastweights/read.h"
+#include "fastweights/data.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <optional>
 
+#include "base/nearest.h"
 #include "data/parsers.h"
 #include "data/readers.h"
-#include "fastweights/nearest.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
 
-// a format: its name, what it is, and its reader
+// a format: name, description, reader
 struct Format {
   std::string name, sentence;
   DataSet (*read)(const std::string&, const ReadOptions&);
@@ -25,10 +25,10 @@ const std::vector<Format>& formats() {
   static const std::vector<Format> kFormats = {
       {"ts", "UEA and UCR sets: a .ts file, or a folder <Name> with <Name>_TRAIN.ts and <Name>_TEST.ts",
        read_ts},
-      {"arff", "the same sets as .arff, plain or relational", read_arff},
+      {"arff", "UEA and UCR sets as .arff, plain or relational", read_arff},
       {"csv", "one table of all series: id, time, channels, label", read_csv},
       {"csv-folder", "a folder with a table <id>.csv per series, and labels.csv", read_csv_folder},
-      {"npz", "arrays of numpy: values, times, offsets, labels", read_npz},
+      {"npz", "numpy arrays: values, times, offsets, labels", read_npz},
       {"physionet2019", "the folder of the PhysioNet challenge 2019 with its .psv files", read_physionet2019},
       {"physionet2012", "the folder of the PhysioNet challenge 2012 with set-a and Outcomes-a.txt",
        read_physionet2012},
@@ -44,7 +44,7 @@ const Format& format_named(const std::string& name) {
     if (format.name == name) return format;
     names.push_back(format.name);
   }
-  throw std::invalid_argument("[read_data] there is no format '" + name + "'; the nearest is '" +
+  throw std::invalid_argument("[read_data] unknown format '" + name + "'; the nearest is '" +
                               nearest(name, names) + "'");
 }
 
@@ -66,13 +66,13 @@ bool is_built_in(const std::string& path) {
   return std::any_of(sets.begin(), sets.end(), [&](const auto& set) { return set.first == name; });
 }
 
-// whether a folder has such a file; only so many are looked at, since there may be a hundred thousand
+// whether a folder has such a file; only the first entries are checked, since there may be a hundred thousand
 bool has_file(const fs::path& folder, const std::string& ending) {
-  constexpr int kMost = 1000;
+  constexpr int kLimit = 1000;
   int seen = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ending) return true;
-    if (++seen == kMost) break;
+    if (++seen == kLimit) break;
   }
   return false;
 }
@@ -84,7 +84,7 @@ bool has_file_below(const fs::path& folder, const std::string& ending) {
   return false;
 }
 
-// "" if nothing fits
+// "" if no format fits
 std::string format_of_folder(const std::string& path) {
   const fs::path folder = path;
   const std::string name = folder_name(path);
@@ -97,17 +97,17 @@ std::string format_of_folder(const std::string& path) {
   if (fs::exists(folder / "set-a") || fs::exists(folder / "Outcomes-a.txt")) return "physionet2012";
   if (has_file(folder, ".psv") || has_file_below(folder, ".psv")) return "physionet2019";
   if (has_file_below(folder, ".wav")) return "speech";
-  // read_csv_folder() says what is missing
+  // read_csv_folder() reports what is missing
   return has_file(folder, ".csv") ? "csv-folder" : "";
 }
 
-// by the ending, then by what a file begins with
+// by extension, then by content
 std::string format_of_file(const std::string& path) {
   const std::string ending = lowercase(fs::path(path).extension().string());
   for (const std::string format : {"ts", "arff", "csv", "npz"}) {
     if (ending == "." + format) return format;
   }
-  const std::string text = whole_file(path);
+  const std::string text = read_file(path);
   if (text.starts_with("PK\3\4")) return "npz";
   Lines lines(text);
   while (lines.next()) {
@@ -123,38 +123,42 @@ std::string format_of_file(const std::string& path) {
 [[noreturn]] void refuse_path(const std::string& path) {
   std::vector<std::string> names;
   for (const auto& [name, sentence] : built_in_sets()) names.push_back(name);
-  // what looks like a path is not meant as the name of a set
+  // a path is not the name of a built-in set
   if (path.find_first_of("./") != std::string::npos && path.find(':') == std::string::npos)
-    throw std::runtime_error(message(path, ": there is no such file or folder"));
-  throw std::runtime_error(
-      message(path, ": there is no such file or folder, and no built-in set; the nearest set is '",
-              nearest(path.substr(0, path.find(':')), names), "'; formats are ", format_names()));
+    throw std::runtime_error(message(path, ": no such file or folder"));
+  throw std::runtime_error(message(path, ": no such file, folder or built-in set; the nearest set is '",
+                                   nearest(path.substr(0, path.find(':')), names), "'; the formats are ",
+                                   format_names()));
 }
 
 }  // namespace
+}  // namespace fastweights::data
+
+namespace fastweights {
 
 std::vector<std::pair<std::string, std::string>> data_formats() {
   std::vector<std::pair<std::string, std::string>> result;
-  for (const Format& format : formats()) result.emplace_back(format.name, format.sentence);
+  for (const data::Format& format : data::formats()) result.emplace_back(format.name, format.sentence);
   return result;
 }
 
 DataSet read_data(const std::string& path, const ReadOptions& options) {
-  if (!options.format.empty()) format_named(options.format);
-  if (options.format == "built-in") return make_data(path);
+  if (!options.format.empty()) data::format_named(options.format);
+  if (options.format == "built-in") return data::make_data(path);
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  // a file in the way of a built-in set is what the user sees in the folder
-  if (!fs::exists(status)) {
-    if (options.format.empty() && is_built_in(path)) return make_data(path);
-    refuse_path(path);
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  // an existing file takes precedence over a built-in set
+  if (!std::filesystem::exists(status)) {
+    if (options.format.empty() && data::is_built_in(path)) return data::make_data(path);
+    data::refuse_path(path);
   }
-  if (!options.format.empty()) return format_named(options.format).read(path, options);
-  const std::string format = fs::is_directory(status) ? format_of_folder(path) : format_of_file(path);
+  if (!options.format.empty()) return data::format_named(options.format).read(path, options);
+  const std::string format =
+      std::filesystem::is_directory(status) ? data::format_of_folder(path) : data::format_of_file(path);
   if (format.empty())
-    throw std::runtime_error(message(path, ": this looks like none of the formats, which are ",
-                                     format_names(), "; name one with the option format"));
-  return format_named(format).read(path, options);
+    throw std::runtime_error(message(path, ": unknown format; expected one of ", data::format_names(),
+                                     "; set the format explicitly"));
+  return data::format_named(format).read(path, options);
 }
 
 }  // namespace fastweights

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr std::array<uint32_t, 64> kConstants = {
@@ -85,4 +85,4 @@ std::string sha256_of_file(const std::string& path) {
   return sum.digest();
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

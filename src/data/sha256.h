@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
-namespace fastweights {
+namespace fastweights::data {
 
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+/// Incremental SHA-256 (FIPS 180-4).
 class Sha256 {
  public:
   Sha256& add(std::string_view bytes);
-  /// Of all bytes so far, as 64 hexadecimal digits; nothing may be added afterwards.
+  /// Of all bytes added, as 64 hexadecimal digits; nothing may be added afterwards.
   std::string digest();
 
  private:
@@ -26,4 +26,4 @@ class Sha256 {
 std::string sha256(std::string_view bytes);
 std::string sha256_of_file(const std::string& path);
 
-}  // namespace fastweights
+}  // namespace fastweights::data

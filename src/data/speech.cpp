@@ -7,17 +7,17 @@
 #include <set>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "data/files.h"
 #include "data/mfcc.h"
 #include "data/readers.h"
 #include "data/text.h"
-#include "fastweights/error.h"
 
 #ifdef FASTWEIGHTS_SNDFILE
 #include <sndfile.h>
 #endif
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,7 +27,7 @@ const std::vector<std::string> kTenWords = {"yes",   "no", "up",  "down", "left"
                                             "right", "on", "off", "stop", "go"};
 constexpr int64_t kSampleRate = 16000, kSamples = 16000;
 
-// every folder with sound in it is a word
+// each folder with sound files is a word
 std::vector<std::string> words_of(const std::vector<std::string>& files) {
   std::set<std::string> found;
   for (const std::string& file : files) found.insert(fs::path(file).parent_path().filename().string());
@@ -47,7 +47,7 @@ std::map<std::string, Part> parts_of(const std::string& folder) {
        {std::pair{"validation_list.txt", Part::Validation}, std::pair{"testing_list.txt", Part::Test}}) {
     const std::string list = folder + "/" + name;
     if (!fs::exists(list)) continue;
-    const std::string text = whole_file(list);
+    const std::string text = read_file(list);
     for (Lines lines(text); lines.next();) parts[std::string(lines.line())] = part;
   }
   return parts;
@@ -62,9 +62,9 @@ std::vector<double> wave_of(const std::string& file) {
   if (!sound) throw std::runtime_error(file + ": not a sound file: " + sf_strerror(nullptr));
   if (info.samplerate != kSampleRate)
     throw std::runtime_error(
-        message(file, ": ", info.samplerate, " samples a second, expected ", kSampleRate));
+        message(file, ": expected ", kSampleRate, " samples per second, got ", info.samplerate));
   if (info.channels != 1)
-    throw std::runtime_error(message(file, ": ", info.channels, " channels, expected one"));
+    throw std::runtime_error(message(file, ": expected one channel, got ", info.channels));
   std::vector<double> wave(static_cast<size_t>(info.frames));
   const sf_count_t got = sf_read_double(sound.get(), wave.data(), info.frames);
   if (got != info.frames)
@@ -120,7 +120,7 @@ DataSet read_speech(const std::string& path, const ReadOptions& options) {
     return folder.filename() == "_background_noise_" || !fs::equivalent(folder.parent_path(), path);
   });
   if (files.empty())
-    throw std::runtime_error(path + ": no .wav files in folders of it; there must be a folder for each word");
+    throw std::runtime_error(path + ": no .wav files in its folders; expected a folder per word");
   const std::map<std::string, Part> parts = parts_of(path);
   const Mfcc mfcc(kSampleRate);
   FolderSeries found =
@@ -129,13 +129,13 @@ DataSet read_speech(const std::string& path, const ReadOptions& options) {
     const auto part = parts.find(series.id);
     series.part = part != parts.end() ? part->second : parts.empty() ? Part::Any : Part::Train;
   }
-  return collect({.name = file_name(path),
-                  .origin = options.speech == SpeechForm::Wave ? "speech, wave" : "speech, mfcc",
-                  .channels = channel_names(options.speech),
-                  .classes = words_of(files),
-                  .time_unit = options.speech == SpeechForm::Wave ? "second" : "frame",
-                  .skipped = std::move(found.skipped)},
-                 found.series);
+  return collect_series({.name = file_name(path),
+                         .origin = options.speech == SpeechForm::Wave ? "speech, wave" : "speech, mfcc",
+                         .channels = channel_names(options.speech),
+                         .classes = words_of(files),
+                         .time_unit = options.speech == SpeechForm::Wave ? "second" : "frame",
+                         .skipped = std::move(found.skipped)},
+                        found.series);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

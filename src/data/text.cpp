@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <locale>
-#include <memory>
 #include <sstream>
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -25,7 +22,7 @@ bool equal_in_any_case(std::string_view text, std::string_view lowercase_word) {
   return true;
 }
 
-// too large is infinite, too small is 0
+// overflow is infinite, underflow is 0
 double out_of_range(std::string_view text) {
   std::istringstream in{std::string(text)};
   in.imbue(std::locale::classic());
@@ -33,6 +30,15 @@ double out_of_range(std::string_view text) {
   if (in >> x) return x;
   return text.front() == '-' ? -std::numeric_limits<double>::infinity()
                              : std::numeric_limits<double>::infinity();
+}
+
+// NaN if missing, nothing if it is neither missing nor a finite number
+std::optional<double> finite_or_missing(std::string_view text) {
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  if (is_missing(text)) return kNaN;
+  const std::optional<double> x = parse_number(text);
+  if (!x || std::isinf(*x)) return std::nullopt;
+  return std::isnan(*x) ? kNaN : *x;
 }
 
 char separator_of(std::string_view first_line) {
@@ -47,38 +53,13 @@ char separator_of(std::string_view first_line) {
 
 }  // namespace
 
-std::string whole_file(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) throw std::runtime_error(path + ": there is no such file");
-  if (fs::is_directory(status)) throw std::runtime_error(path + ": this is a folder, a file is expected");
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) throw std::runtime_error(path + ": the file cannot be opened");
-  // files of folders with many of them fit into one read, for which no buffer is wanted
-  std::setvbuf(file.get(), nullptr, _IONBF, 0);
-  std::string bytes;
-  size_t size = 0;
-  // a byte more, so that one read finds the end
-  const std::uintmax_t expected = fs::is_regular_file(status) ? fs::file_size(path, error) : 0;
-  for (size_t room = error || expected == 0 ? 1 << 15 : expected + 1; true; room *= 2) {
-    bytes.resize(size + room);
-    const size_t got = std::fread(bytes.data() + size, 1, room, file.get());
-    size += got;
-    if (got < room) break;
-  }
-  if (std::ferror(file.get())) throw std::runtime_error(path + ": the file cannot be read");
-  bytes.resize(size);
-  return bytes;
-}
-
 void require_text(std::string_view text, std::string_view file) {
   const size_t zero = text.find('\0');
   if (zero == std::string_view::npos) return;
   const std::string_view before = text.substr(0, zero);
-  const size_t line = before.rfind('\n') + 1;  // 0 if there is none
+  const size_t line = before.rfind('\n') + 1;  // 0 on the first line
   refuse({file, std::count(before.begin(), before.end(), '\n') + 1, static_cast<int64_t>(zero - line) + 1},
-         "found a zero byte, expected text in UTF-8; UTF-16 has such bytes, and so have archives");
+         "expected text in UTF-8, got a zero byte; the file may be UTF-16 or an archive");
 }
 
 std::string_view without_mark(std::string_view text) {
@@ -124,18 +105,25 @@ bool is_missing(std::string_view text) {
   return equal_in_any_case(text, "nan") || equal_in_any_case(text, "na") || equal_in_any_case(text, "null");
 }
 
-double number_or_missing(std::string_view text, const Place& place, std::string_view what) {
-  if (is_missing(text)) return std::numeric_limits<double>::quiet_NaN();
-  const std::optional<double> x = parse_number(text);
-  if (!x || std::isinf(*x)) refuse(place, "found ", in_quotes(trimmed(text)), ", expected ", what);
-  return std::isnan(*x) ? std::numeric_limits<double>::quiet_NaN() : *x;
+double number_or_missing(std::string_view text, const Location& location, std::string_view what) {
+  const std::optional<double> x = finite_or_missing(text);
+  if (!x) refuse(location, "expected ", what, ", got ", in_quotes(trimmed(text)));
+  return *x;
 }
 
-double finite_number(std::string_view text, const Place& place, std::string_view column) {
+double number_or_missing_in(std::string_view column, std::string_view text, const Location& location) {
+  const std::optional<double> x = finite_or_missing(text);
+  if (!x)
+    refuse(location, "column '", column, "': expected a number, got ", in_quotes(trimmed(text)),
+           "; missing values are empty, ?, NaN, NA or null");
+  return *x;
+}
+
+double finite_number(std::string_view text, const Location& location, std::string_view column) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    refuse(place, "found ", in_quotes(text), ", expected a number in column '", column, "'");
+    refuse(location, "column '", column, "': expected a number, got ", in_quotes(text));
   return value;
 }
 
@@ -201,7 +189,7 @@ void TableRows::read_row() {
 }
 
 std::string_view TableRows::quoted_field() {
-  const Place begin = place(static_cast<int64_t>(at_ - row_begin_) + 1);
+  const Location begin = location(static_cast<int64_t>(at_ - row_begin_) + 1);
   const size_t from = ++at_;
   bool doubled = false;
   for (; at_ < text_.size(); ++at_) {
@@ -211,11 +199,11 @@ std::string_view TableRows::quoted_field() {
     doubled = true;
     ++at_;
   }
-  if (at_ >= text_.size()) refuse(begin, "found a quote that is never closed, expected \" at the end");
+  if (at_ >= text_.size()) refuse(begin, "expected a closing \" before the end of the file");
   std::string_view field = text_.substr(from, at_ - from);
   ++at_;
   while (at_ < text_.size() && text_[at_] != separator_ && text_[at_] != '\n') {
-    if (!is_space(text_[at_])) refuse(begin, "found text behind a closing quote, expected a separator");
+    if (!is_space(text_[at_])) refuse(begin, "expected a separator after the closing quote, got text");
     ++at_;
   }
   if (!doubled) return field;
@@ -228,4 +216,4 @@ std::string_view TableRows::quoted_field() {
   return unquoted_.back();
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

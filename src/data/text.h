@@ -8,14 +8,15 @@
 #include <string_view>
 #include <vector>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/files.h"
 
-/// Text files of other people: their lines, fields and numbers. Bytes above 127 pass through as they are.
+/// Lexical parts of text files: lines, fields and numbers. Bytes above 127 are passed through.
 
-namespace fastweights {
+namespace fastweights::data {
 
-/// A place in a file, as an editor counts: from 1, the column in bytes.
-struct Place {
+/// A position in a file, as editors count: from 1, columns in bytes.
+struct Location {
   std::string_view file;
   int64_t row = 1;
   int64_t column = 1;
@@ -23,45 +24,45 @@ struct Place {
 
 /// Throws `file:row:column: ...`.
 template <typename... Parts>
-[[noreturn]] void refuse(const Place& place, const Parts&... parts) {
-  throw std::runtime_error(message(place.file, ":", place.row, ":", place.column, ": ", parts...));
+[[noreturn]] void refuse(const Location& location, const Parts&... parts) {
+  throw std::runtime_error(message(location.file, ":", location.row, ":", location.column, ": ", parts...));
 }
 
-/// All bytes of a file; a missing or unreadable file or a folder is an error.
-std::string whole_file(const std::string& path);
-
-/// Refuses bytes that are no text in UTF-8 or another extension of ASCII: those that hold a zero.
+/// Rejects binary data: bytes that contain a zero are neither UTF-8 nor another extension of ASCII.
 void require_text(std::string_view text, std::string_view file);
 
-/// The text without the mark that some editors put in front of UTF-8.
+/// The text without a UTF-8 byte order mark.
 std::string_view without_mark(std::string_view text);
 
-/// Without spaces and tabs at both ends.
+/// Without white space at both ends.
 std::string_view trimmed(std::string_view text);
 std::string lowercase(std::string_view text);
 
-/// For messages: in quotes, cut if long, unprintable bytes as '?'.
+/// For messages: quoted, truncated if long, unprintable bytes as '?'.
 std::string in_quotes(std::string_view text);
 
-/// The number that the whole text is, to the last bit; NaN and infinities, too, by name or by size.
+/// The whole text as a number, correctly rounded; NaN and infinities are accepted, by name or by overflow.
 std::optional<double> parse_number(std::string_view text);
 
-/// "", "?", NaN, NA, null in any case: not observed.
+/// "", "?", NaN, NA or null, in upper or lower case.
 bool is_missing(std::string_view text);
 
-/// A finite number, or NaN for what was not observed; `what` says in the message what is expected.
-double number_or_missing(std::string_view text, const Place& place, std::string_view what = "a number");
+/// A finite number, or NaN for a missing value; `what` is the expectation in the error message.
+double number_or_missing(std::string_view text, const Location& location, std::string_view what = "a number");
+
+/// A finite number, or NaN for a missing value, in the column of this name.
+double number_or_missing_in(std::string_view column, std::string_view text, const Location& location);
 
 /// A finite number, without spaces around it, in the column of this name.
-double finite_number(std::string_view text, const Place& place, std::string_view column);
+double finite_number(std::string_view text, const Location& location, std::string_view column);
 
 /// The shortest text that reads back as the same number.
 std::string exact(double x);
 
-/// Without line ends at the end.
+/// Without trailing line ends.
 std::string_view without_last_ends(std::string_view text);
 
-/// Lines, ended by \n or \r\n.
+/// Lines, terminated by \n or \r\n.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(without_mark(text)) {}
@@ -74,25 +75,25 @@ class Lines {
   int64_t row_ = 0;
 };
 
-/// A field of a table and the column in which it begins.
+/// A field of a table and its first column.
 struct Field {
   std::string_view text;
   int64_t column = 1;
 };
 
-/// What stands between separators in a line without quotes.
+/// Fields of a line without quoting.
 std::vector<Field> fields(std::string_view line, char separator);
 
-/// Rows of a table with one separator; fields may be quoted, and then hold separators, "" and line ends.
+/// Rows of a table. Quoted fields may contain separators, line ends, and quotes doubled as "".
 class TableRows {
  public:
-  /// The separator is a semicolon, a tab or a comma: the first of these in the first line, outside quotes.
+  /// The separator is the first semicolon, tab or comma of the first line, outside quotes.
   TableRows(std::string_view text, std::string_view file);
-  /// The next row that is not empty.
+  /// Advances to the next row that is not empty.
   bool next();
   const std::vector<Field>& fields() const { return fields_; }
   int64_t row() const { return row_; }
-  Place place(int64_t column) const { return {file_, row_, column}; }
+  Location location(int64_t column) const { return {file_, row_, column}; }
 
  private:
   void read_row();
@@ -103,7 +104,7 @@ class TableRows {
   size_t at_ = 0, row_begin_ = 0;
   int64_t row_ = 0, next_row_ = 1;
   std::vector<Field> fields_;
-  std::deque<std::string> unquoted_;  // views of them are handed out
+  std::deque<std::string> unquoted_;  // fields() refers to these
 };
 
-}  // namespace fastweights
+}  // namespace fastweights::data

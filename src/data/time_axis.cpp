@@ -7,12 +7,12 @@
 #include <limits>
 #include <map>
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr double kSecond = 1e6;
 
-// so many digits at the front, taken away
+// removes this number of leading digits
 std::optional<int> take_digits(std::string_view& text, size_t digits) {
   if (text.size() < digits) return std::nullopt;
   int number = 0;
@@ -30,7 +30,7 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-// digits behind the point, in microseconds
+// digits after the decimal point, in microseconds
 std::optional<double> take_fraction(std::string_view& text) {
   double value = 0, unit = kSecond;
   size_t digits = 0;
@@ -43,7 +43,7 @@ std::optional<double> take_fraction(std::string_view& text) {
   return std::round(value);
 }
 
-// Z, +hh, +hhmm, +hh:mm or nothing, in seconds
+// Z, +hh, +hhmm, +hh:mm or empty, in seconds
 std::optional<double> take_zone(std::string_view& text) {
   if (text.empty() || take(text, 'Z') || take(text, 'z')) return 0;
   const bool west = text.starts_with('-');
@@ -129,26 +129,26 @@ std::string date_text(double microseconds) {
   return result + "Z";
 }
 
-double TimeAxis::read(std::string_view text, const Place& place) {
+double TimeAxis::read(std::string_view text, const Location& location) {
   const std::optional<double> number = parse_number(text);
   const bool is_number = number && std::isfinite(*number);
   const std::optional<double> date = is_number ? std::nullopt : parse_date(text);
   if (!is_number && !date)
-    refuse(place, "found ", in_quotes(trimmed(text)),
-           ", expected a time: a number or a date like 2020-02-29T12:30:00Z");
+    refuse(location, "expected a time, a number or a date such as 2020-02-29T12:30:00Z, got ",
+           in_quotes(trimmed(text)));
   const Kind kind = is_number ? Kind::Numbers : Kind::Dates;
   if (kind_ != Kind::Unknown && kind_ != kind)
-    refuse(place, "found the ", is_number ? "number " : "date ", in_quotes(trimmed(text)), ", expected a ",
-           is_number ? "date" : "number", " as before");
+    refuse(location, "expected a ", is_number ? "date" : "number", " as in earlier rows, got the ",
+           is_number ? "number " : "date ", in_quotes(trimmed(text)));
   kind_ = kind;
   return is_number ? *number : *date;
 }
 
 void TimeAxis::join(const TimeAxis& other, std::string_view file) {
   if (kind_ != Kind::Unknown && other.kind_ != Kind::Unknown && kind_ != other.kind_)
-    throw std::runtime_error(message(file, ": times are ", other.kind_ == Kind::Dates ? "dates" : "numbers",
-                                     ", in the other files they are ",
-                                     kind_ == Kind::Dates ? "dates" : "numbers"));
+    throw std::runtime_error(message(file, ": expected times as ", kind_ == Kind::Dates ? "dates" : "numbers",
+                                     " as in the other files, got ",
+                                     other.kind_ == Kind::Dates ? "dates" : "numbers"));
   if (kind_ == Kind::Unknown) kind_ = other.kind_;
 }
 
@@ -159,8 +159,9 @@ void TimeAxis::finish(DataHead& head, std::vector<Series>& series, const ReadOpt
   }
   head.time_unit = options.time_unit.empty() ? "second" : options.time_unit;
   const auto unit = units().find(head.time_unit);
-  FW_CHECK(unit != units().end(), "[read_data] dates are converted to second, minute, hour or day, not to '",
-           head.time_unit, "'");
+  FW_CHECK(unit != units().end(),
+           "[read_data] the time unit of dates must be second, minute, hour or day, got '", head.time_unit,
+           "'");
   double zero = std::numeric_limits<double>::infinity();
   for (const Series& s : series) {
     for (const double t : s.times) zero = std::min(zero, t);
@@ -173,7 +174,7 @@ void TimeAxis::finish(DataHead& head, std::vector<Series>& series, const ReadOpt
 
 DataSet finished(Parsed parsed, const ReadOptions& options) {
   parsed.axis.finish(parsed.head, parsed.series, options);
-  return collect(std::move(parsed.head), parsed.series);
+  return collect_series(std::move(parsed.head), parsed.series);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

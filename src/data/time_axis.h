@@ -5,27 +5,27 @@
 #include <vector>
 
 #include "data/text.h"
-#include "fastweights/read.h"
+#include "fastweights/data.h"
 
-/// Times in files: numbers, or dates of ISO 8601.
+/// Times in files: numbers, or ISO 8601 dates.
 
-namespace fastweights {
+namespace fastweights::data {
 
 /// Microseconds since 1970 in UTC: 2020-02-29, 2020-02-29T12:30, 2020-02-29 12:30:05.25+02:00, ...Z. Without
-/// a zone it is UTC. Finer fractions are rounded. Every year from 1685 to 2255 is exact in a double.
+/// a time zone it is UTC. Finer fractions are rounded. A double is exact from 1685 to 2255.
 std::optional<double> parse_date(std::string_view text);
 
-/// The date of so many microseconds since 1970, with Z.
+/// The UTC date of microseconds since 1970.
 std::string date_text(double microseconds);
 
-/// Reads the times of a set, which are all numbers or all dates.
+/// Reads the times of a set: all numbers, or all dates.
 class TimeAxis {
  public:
-  /// The number, or microseconds since 1970 until finish() is called.
-  double read(std::string_view text, const Place& place);
-  /// The times of another file of the same set were read by `other`.
+  /// A number, or for a date the microseconds since 1970; finish() converts them.
+  double read(std::string_view text, const Location& location);
+  /// Adds the axis of another file of the same set.
   void join(const TimeAxis& other, std::string_view file);
-  /// Dates become units of time since the earliest one; sets the head's time_unit and time_zero.
+  /// Converts dates to units of time since the earliest one; sets time_unit and time_zero of the head.
   void finish(DataHead& head, std::vector<Series>& series, const ReadOptions& options) const;
 
  private:
@@ -33,7 +33,7 @@ class TimeAxis {
   Kind kind_ = Kind::Unknown;
 };
 
-/// What a parser makes of one file.
+/// The content of one file.
 struct Parsed {
   DataHead head = {};
   std::vector<Series> series = {};
@@ -42,4 +42,4 @@ struct Parsed {
 
 DataSet finished(Parsed parsed, const ReadOptions& options);
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -6,15 +6,15 @@
 #include "data/parsers.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// what the lines with @ say
+// the lines with @
 struct TsHeader {
   bool timestamps = false, equal_length = false, class_label = false, target_label = false;
-  int64_t dimensions = 0, length = 0;  // 0: not said
+  int64_t dimensions = 0, length = 0;  // 0: not given
   std::vector<std::string> classes = {};
   std::vector<std::pair<int64_t, std::string>> names = {};
 };
@@ -29,38 +29,38 @@ std::vector<Field> words(std::string_view line) {
   return found;
 }
 
-const Field& argument(const std::vector<Field>& line, const Place& place, const char* what) {
-  if (line.size() < 2) refuse(place, "found nothing behind ", in_quotes(line[0].text), ", expected ", what);
+const Field& argument(const std::vector<Field>& line, const Location& location, const char* what) {
+  if (line.size() < 2)
+    refuse(location, "expected ", what, " after ", in_quotes(line[0].text), ", got nothing");
   return line[1];
 }
 
-bool yes_or_no(const std::vector<Field>& line, const Place& place) {
-  const Field& field = argument(line, place, "true or false");
+bool yes_or_no(const std::vector<Field>& line, const Location& location) {
+  const Field& field = argument(line, location, "true or false");
   const std::string word = lowercase(field.text);
   if (word != "true" && word != "false")
-    refuse({place.file, place.row, field.column}, "found ", in_quotes(field.text),
-           ", expected true or false");
+    refuse({location.file, location.row, field.column}, "expected true or false, got ",
+           in_quotes(field.text));
   return word == "true";
 }
 
-int64_t count(const std::vector<Field>& line, const Place& place) {
+int64_t count(const std::vector<Field>& line, const Location& location) {
   constexpr double kMost = 1e9;
-  const Field& field = argument(line, place, "a whole number from 1");
+  const Field& field = argument(line, location, "a whole number from 1");
   const double x = parse_number(field.text).value_or(kNaN);
   if (!(x >= 1 && x <= kMost && x == std::floor(x)))
-    refuse({place.file, place.row, field.column}, "found ", in_quotes(field.text),
-           ", expected a whole number from 1");
+    refuse({location.file, location.row, field.column}, "expected a whole number of at least 1, got ",
+           in_quotes(field.text));
   return static_cast<int64_t>(x);
 }
 
-void read_classes(TsHeader& header, const std::vector<Field>& line, const Place& place) {
-  header.class_label = yes_or_no(line, place);
+void read_classes(TsHeader& header, const std::vector<Field>& line, const Location& location) {
+  header.class_label = yes_or_no(line, location);
   std::set<std::string_view> seen;
   for (size_t i = 2; i < line.size(); ++i) {
     const std::string name(line[i].text);
     if (!seen.insert(line[i].text).second)
-      refuse({place.file, place.row, line[i].column}, "found the class ", in_quotes(name),
-             " twice, expected each once");
+      refuse({location.file, location.row, line[i].column}, "duplicate class ", in_quotes(name));
     header.classes.push_back(name);
   }
 }
@@ -82,28 +82,28 @@ TsHeader read_header(Lines& lines, const std::string& file) {
   while (lines.next()) {
     const std::vector<Field> line = words(lines.line());
     if (line.empty()) continue;
-    const Place place = {file, lines.row(), line[0].column};
+    const Location location = {file, lines.row(), line[0].column};
     if (line[0].text.front() == '#' || line[0].text.front() == '%') {
       read_comment(header, trimmed(lines.line()));
       continue;
     }
     if (line[0].text.front() != '@')
-      refuse(place, "found ", in_quotes(line[0].text), ", expected a line that begins with @ or #, or @data");
+      refuse(location, "expected a line starting with @ or #, or @data, got ", in_quotes(line[0].text));
     const std::string key = lowercase(line[0].text);
     if (key == "@data") return header;
-    if (key == "@timestamps") header.timestamps = yes_or_no(line, place);
-    if (key == "@equallength") header.equal_length = yes_or_no(line, place);
-    if (key == "@missing" || key == "@univariate") yes_or_no(line, place);
+    if (key == "@timestamps") header.timestamps = yes_or_no(line, location);
+    if (key == "@equallength") header.equal_length = yes_or_no(line, location);
+    if (key == "@missing" || key == "@univariate") yes_or_no(line, location);
     if (key == "@univariate" && lowercase(line[1].text) == "true") header.dimensions = 1;
-    if (key == "@dimensions" || key == "@dimension") header.dimensions = count(line, place);
-    if (key == "@serieslength") header.length = count(line, place);
-    if (key == "@classlabel") read_classes(header, line, place);
-    if (key == "@targetlabel") header.target_label = yes_or_no(line, place);
+    if (key == "@dimensions" || key == "@dimension") header.dimensions = count(line, location);
+    if (key == "@serieslength") header.length = count(line, location);
+    if (key == "@classlabel") read_classes(header, line, location);
+    if (key == "@targetlabel") header.target_label = yes_or_no(line, location);
   }
-  refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "found the end of the file, expected @data");
+  refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "expected @data, got the end of the file");
 }
 
-// parts between colons that are not inside parentheses
+// fields between colons outside parentheses
 std::vector<Field> dimensions_of(std::string_view line) {
   std::vector<Field> found;
   size_t from = 0;
@@ -117,14 +117,14 @@ std::vector<Field> dimensions_of(std::string_view line) {
   return found;
 }
 
-std::vector<double> plain_values(const Field& dimension, const Place& place) {
+std::vector<double> plain_values(const Field& dimension, const Location& location) {
   std::vector<double> values;
   const std::string_view text = dimension.text;
   for (size_t from = 0; from <= text.size();) {
     const size_t to = std::min(text.find(',', from), text.size());
-    values.push_back(number_or_missing(text.substr(from, to - from),
-                                       {place.file, place.row, dimension.column + static_cast<int64_t>(from)},
-                                       "a number, ? or NaN"));
+    values.push_back(number_or_missing(
+        text.substr(from, to - from),
+        {location.file, location.row, dimension.column + static_cast<int64_t>(from)}, "a number, ? or NaN"));
     from = to + 1;
   }
   return values;
@@ -134,34 +134,34 @@ struct Observed {
   std::vector<double> times, values;
 };
 
-// (time,value),(time,value); ? alone: nothing was observed
-Observed stamped_values(const Field& dimension, const Place& place, TimeAxis& axis) {
+// (time,value),(time,value); a single ? if nothing was observed
+Observed stamped_values(const Field& dimension, const Location& location, TimeAxis& axis) {
   Observed observed;
   const std::string_view text = dimension.text;
   const auto at_column = [&](size_t at) {
-    return Place{place.file, place.row, dimension.column + static_cast<int64_t>(at)};
+    return Location{location.file, location.row, dimension.column + static_cast<int64_t>(at)};
   };
   if (is_missing(text)) return observed;
   for (size_t at = 0;;) {
     at = std::min(text.find_first_not_of(" \t", at), text.size());
     const size_t close = text.find(')', at), comma = text.find(',', at);
     if (at >= text.size() || text[at] != '(' || close == std::string_view::npos || comma > close)
-      refuse(at_column(at), "found ", in_quotes(text.substr(at)), ", expected (time,value)");
+      refuse(at_column(at), "expected (time,value), got ", in_quotes(text.substr(at)));
     const double time = axis.read(text.substr(at + 1, comma - at - 1), at_column(at + 1));
     if (!observed.times.empty() && time <= observed.times.back())
-      refuse(at_column(at + 1), "found the time ", in_quotes(text.substr(at + 1, comma - at - 1)),
-             ", expected a later one than before");
+      refuse(at_column(at + 1), "expected a later time than the previous one, got ",
+             in_quotes(text.substr(at + 1, comma - at - 1)));
     observed.times.push_back(time);
     observed.values.push_back(number_or_missing(text.substr(comma + 1, close - comma - 1),
                                                 at_column(comma + 1), "a number, ? or NaN"));
     at = std::min(text.find_first_not_of(" \t", close + 1), text.size());
     if (at == text.size()) return observed;
-    if (text[at] != ',') refuse(at_column(at), "found ", in_quotes(text.substr(at)), ", expected a comma");
+    if (text[at] != ',') refuse(at_column(at), "expected a comma, got ", in_quotes(text.substr(at)));
     ++at;
   }
 }
 
-// all dimensions at the times of any of them
+// one row per time at which any dimension was observed
 void fill_stamped(Series& series, const std::vector<Observed>& dimensions) {
   for (const Observed& d : dimensions)
     series.times.insert(series.times.end(), d.times.begin(), d.times.end());
@@ -179,41 +179,41 @@ void fill_stamped(Series& series, const std::vector<Observed>& dimensions) {
 
 // one value per step and dimension
 void fill_plain(Series& series, const std::vector<std::vector<double>>& dimensions, const TsHeader& header,
-                const Place& place) {
+                const Location& location) {
   size_t length = 0;
   for (const std::vector<double>& d : dimensions) length = std::max(length, d.size());
   if (header.equal_length && header.length > 0 && length != static_cast<size_t>(header.length))
-    refuse(place, "found ", length, " values, expected ", header.length, ", which @seriesLength says");
+    refuse(location, "expected ", header.length, " values as in @seriesLength, got ", length);
   series.values.assign(length * dimensions.size(), kNaN);
   for (size_t c = 0; c < dimensions.size(); ++c) {
     const std::vector<double>& d = dimensions[c];
-    // a single ? stands for a dimension that was not observed at all
+    // a single ?: the dimension was not observed
     if (d.size() == 1 && std::isnan(d[0])) continue;
     if (d.size() != length)
-      refuse(place, "found ", d.size(), " values in dimension ", c + 1, ", expected ", length,
-             " as in the longest one");
+      refuse(location, "dimension ", c + 1, ": expected ", length, " values as in the longest one, got ",
+             d.size());
     for (size_t i = 0; i < length; ++i) series.values[i * dimensions.size() + c] = d[i];
   }
   for (size_t i = 0; i < length; ++i) series.times.push_back(static_cast<double>(i));
 }
 
-void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, const Place& row) {
+void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, const Location& row) {
   std::vector<Field> fields = dimensions_of(line);
   Series series;
   series.where = message(row.file, ":", row.row);
   const bool labelled = header.class_label || header.target_label;
-  const size_t wanted =
+  const size_t expected =
       parsed.head.channels.empty() ? static_cast<size_t>(header.dimensions) : parsed.head.channels.size();
   const size_t found = fields.size() - (labelled ? 1 : 0);
-  if (found == 0 || (wanted > 0 && found != wanted))
-    refuse(row, "found ", found, " dimensions", labelled ? " and a label" : "", ", expected ",
-           wanted > 0 ? message(wanted) : "at least 1");
+  if (found == 0 || (expected > 0 && found != expected))
+    refuse(row, "expected ", expected > 0 ? message(expected) : "at least 1", " dimensions",
+           labelled ? " and a label" : "", ", got ", found);
   if (parsed.head.channels.empty()) parsed.head.channels = numbered_channels(found);
   if (labelled) {
-    const Place place = {row.file, row.row, fields.back().column};
+    const Location location = {row.file, row.row, fields.back().column};
     const std::string_view label = trimmed(fields.back().text);
-    if (label.empty()) refuse(place, "found nothing, expected a label, or ? for an unknown one");
-    if (header.target_label) series.targets.push_back(number_or_missing(label, place));
+    if (label.empty()) refuse(location, "expected a label, or ? if unknown, got nothing");
+    if (header.target_label) series.targets.push_back(number_or_missing(label, location));
     if (!header.target_label && label != "?") series.label = label;
     fields.pop_back();
   }
@@ -245,8 +245,7 @@ Parsed parse_ts(std::string_view text, const std::string& file) {
     if (line.empty() || line.front() == '#') continue;
     read_case(parsed, header, lines.line(), {file, lines.row(), 1});
   }
-  if (parsed.series.empty())
-    refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "found no case behind @data");
+  if (parsed.series.empty()) refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "no case after @data");
   for (const auto& [number, name] : header.names) {
     if (number <= static_cast<int64_t>(parsed.head.channels.size()))
       parsed.head.channels[static_cast<size_t>(number) - 1] = name;
@@ -258,4 +257,4 @@ DataSet read_ts(const std::string& path, const ReadOptions& options) {
   return read_parts(path, ".ts", options, parse_ts);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -6,7 +6,7 @@
 #include "data/write_file.h"
 #include "data/writers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,20 +18,20 @@ template <typename... Parts>
 
 void check(const DataSet& data, const std::string& path) {
   if (!data.head.statics.empty() || !data.step_labels.empty())
-    refuse_writing(path, "a .ts file has no place for static features and labels of steps; write .npz");
+    refuse_writing(path, "a .ts file cannot store static features or step labels; write .npz");
   if (data.head.targets.size() > 1 || (!data.head.targets.empty() && !data.labels.empty()))
-    refuse_writing(path, "a .ts file has a label or one target, not more; write .npz");
+    refuse_writing(path, "a .ts file can store either a label or one target; write .npz");
   for (const std::string& name : data.head.classes) {
     if (name.empty() || name == "?" || name.find_first_of(" \t\r\n:()") != std::string::npos)
-      refuse_writing(path, "a class of a .ts file cannot be called '", name, "'");
+      refuse_writing(path, "a .ts file cannot store the class name '", name, "'");
   }
   for (const std::string& name : data.head.channels) {
     if (name.empty() || trimmed(name) != name || name.find_first_of("\r\n") != std::string::npos)
-      refuse_writing(path, "a channel of a .ts file cannot be called '", name, "'");
+      refuse_writing(path, "a .ts file cannot store the channel name '", name, "'");
   }
 }
 
-// what all series have in common
+// properties of all series
 struct Layout {
   bool steps = true;  // times are 0, 1, 2, ...
   bool equal = true;
@@ -73,7 +73,7 @@ std::string header(const DataSet& data, const Layout& layout) {
 
 std::string number(double x) { return std::isnan(x) ? "?" : exact(x); }
 
-// one series; the first dimension has all times, so that rows without values are kept
+// one series; the first dimension lists all times, so that rows without values are kept
 std::string case_line(const DataSet& data, const Layout& layout, size_t b) {
   const auto channels = static_cast<size_t>(data.channels());
   const auto first = static_cast<size_t>(data.offsets[b]), last = static_cast<size_t>(data.offsets[b + 1]);
@@ -123,17 +123,15 @@ void write_ts(const DataSet& data, const std::string& path) {
                           : path.ends_with("_TEST.ts") ? test.size() == all
                                                        : samples_in(data, Part::Any).size() == all;
     if (!as_named)
-      refuse_writing(
-          path, "the file's name says which part its series are, and they are of another; name a folder");
+      refuse_writing(path, "the file name implies another part than that of its series; write a folder");
     return write_one(data, path);
   }
   if (train.size() + test.size() != all)
     refuse_writing(path,
-                   "a folder of .ts files has series for training and testing alone; name a .ts file, or "
-                   "write .npz");
+                   "a folder of .ts files has a training and a test part only; write a .ts file or .npz");
   const std::string stem = (fs::path(path) / folder_name(path)).string();
-  if (!train.empty()) write_one(subset(data, train), stem + "_TRAIN.ts");
-  if (!test.empty()) write_one(subset(data, test), stem + "_TEST.ts");
+  if (!train.empty()) write_one(select_series(data, train), stem + "_TRAIN.ts");
+  if (!test.empty()) write_one(select_series(data, test), stem + "_TEST.ts");
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -4,14 +4,14 @@
 #include <memory>
 #include <stdexcept>
 
-#include "fastweights/fetch.h"
+#include "data/download.h"
 
 #ifdef FASTWEIGHTS_LIBARCHIVE
 #include <archive.h>
 #include <archive_entry.h>
 #endif
 
-namespace fastweights {
+namespace fastweights::data {
 
 #ifdef FASTWEIGHTS_LIBARCHIVE
 
@@ -23,7 +23,7 @@ using Archive = std::unique_ptr<struct archive, int (*)(struct archive*)>;
 
 [[noreturn]] void refuse(const std::string& file, struct archive* archive) {
   const char* text = archive_error_string(archive);
-  throw std::runtime_error(file + ": cannot be unpacked: " + (text ? text : "unknown trouble"));
+  throw std::runtime_error(file + ": cannot be unpacked: " + (text ? text : "unknown error"));
 }
 
 void write_entry(const std::string& file, struct archive* archive, const fs::path& to) {
@@ -57,8 +57,8 @@ void unpack(const std::string& archive, const std::string& folder) {
     if (!text) refuse(archive, reading.get());
     const fs::path name(text);
     if (name.is_absolute() || std::find(name.begin(), name.end(), "..") != name.end())
-      throw std::runtime_error(archive + ": '" + name.string() + "' would lead out of the folder");
-    // links and devices have no business in data
+      throw std::runtime_error(archive + ": '" + name.string() + "' would be written outside the folder");
+    // links and devices are skipped
     if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry)) continue;
     write_entry(archive, reading.get(), fs::path(folder) / name);
   }
@@ -75,4 +75,4 @@ void unpack(const std::string& archive, const std::string&) {
 
 #endif
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-namespace fastweights {
+namespace fastweights::data {
 
-/// Writes a file, and the folders above it if they are not there.
+/// Writes a file; creates its folder if necessary.
 void write_file(const std::string& path, std::string_view bytes);
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -9,7 +9,7 @@
 #include "data/text.h"
 #include "data/write_file.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,10 +22,10 @@ std::string cell(std::string_view text) {
   return quoted + '"';
 }
 
-// not observed is nothing
+// a missing value is an empty cell
 std::string cell(double x) { return std::isnan(x) ? "" : exact(x); }
 
-// what is in a table of this set
+// the cells of a table
 class Table {
  public:
   explicit Table(const DataSet& data) : data_(data) {
@@ -46,11 +46,11 @@ class Table {
   // static features and targets of a series, or their names
   std::string back_names() const { return names(data_.head.statics) + names(data_.head.targets); }
   std::string back(size_t b) const {
-    return numbers(data_.statics, b, data_.head.statics.size()) +
-           numbers(data_.targets, b, data_.head.targets.size());
+    return cells(data_.statics, b, data_.head.statics.size()) +
+           cells(data_.targets, b, data_.head.targets.size());
   }
 
-  std::string row_values(size_t row) const { return numbers(data_.values, row, data_.head.channels.size()); }
+  std::string row_values(size_t row) const { return cells(data_.values, row, data_.head.channels.size()); }
 
   std::string label(int64_t index) const {
     return index < 0 ? "" : cell(data_.head.classes[static_cast<size_t>(index)]);
@@ -63,7 +63,7 @@ class Table {
   }
 
  private:
-  static std::string numbers(const std::vector<double>& values, size_t row, size_t count) {
+  static std::string cells(const std::vector<double>& values, size_t row, size_t count) {
     std::string text;
     for (size_t i = row * count; i < (row + 1) * count; ++i) text += "," + cell(values[i]);
     return text;
@@ -78,13 +78,13 @@ template <typename... Parts>
   throw std::runtime_error(message(path, ": cannot be written: ", parts...));
 }
 
-// names that would not read back as they are
+// rejects names that would not read back
 void check_table(const DataSet& data, const std::string& path) {
   std::set<std::string> names = {"id", "time", "label", "part", "group"};
   for (const auto* list : {&data.head.channels, &data.head.statics, &data.head.targets}) {
     for (const std::string& name : *list) {
       if (name.empty() || trimmed(name) != name || !names.insert(name).second)
-        refuse_writing(path, "a column cannot be called '", name, "' there, or not twice");
+        refuse_writing(path, "the column name '", name, "' is reserved, empty or duplicate");
     }
   }
   for (const std::string& name : data.head.classes) {
@@ -92,8 +92,7 @@ void check_table(const DataSet& data, const std::string& path) {
   }
   std::set<std::string> ids;
   for (const std::string& id : data.ids) {
-    if (id.empty() || !ids.insert(id).second)
-      refuse_writing(path, "ids must differ, and '", id, "' does not");
+    if (id.empty() || !ids.insert(id).second) refuse_writing(path, "empty or duplicate id '", id, "'");
   }
 }
 
@@ -117,7 +116,7 @@ void write_file(const std::string& path, std::string_view bytes) {
   std::ofstream out(path, std::ios::binary);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.close();
-  if (!out) throw std::runtime_error(path + ": the file cannot be written");
+  if (!out) throw std::runtime_error(path + ": cannot be written");
 }
 
 void write_csv(const DataSet& data, const std::string& path) {
@@ -125,7 +124,7 @@ void write_csv(const DataSet& data, const std::string& path) {
   const bool steps = !data.step_labels.empty(), labels = !data.labels.empty();
   if (steps && labels)
     refuse_writing(
-        path, "a table has one label column, and this set has labels of series and of steps; write .npz");
+        path, "a table has one label column, but this set has labels of series and of steps; write .npz");
   const Table table(data);
   std::string text = "id" + table.front_names() + ",time" + Table::names(data.head.channels) +
                      table.back_names() + (steps || labels ? ",label\n" : "\n");
@@ -146,7 +145,7 @@ void write_csv_folder(const DataSet& data, const std::string& path) {
   check_table(data, path);
   for (const std::string& id : data.ids) {
     if (id == "labels" || id.find('/') != std::string::npos)
-      refuse_writing(path, "no file can be called '", id, ".csv' there");
+      refuse_writing(path, "'", id, ".csv' cannot be the name of a file there");
   }
   const Table table(data);
   const bool labels = !data.labels.empty();
@@ -201,15 +200,18 @@ void write_npz(const DataSet& data, const std::string& path, Packing packing) {
   write_file(path, npz_of(data, packing));
 }
 
+}  // namespace fastweights::data
+
+namespace fastweights {
+
 void write_data(const DataSet& data, const std::string& path, const std::string& format) {
-  const std::string ending = lowercase(fs::path(path).extension().string());
+  const std::string ending = data::lowercase(std::filesystem::path(path).extension().string());
   const std::string chosen = !format.empty() ? format : ending.empty() ? "csv-folder" : ending.substr(1);
-  if (chosen == "csv") return write_csv(data, path);
-  if (chosen == "csv-folder") return write_csv_folder(data, path);
-  if (chosen == "npz") return write_npz(data, path);
-  if (chosen == "ts") return write_ts(data, path);
-  FW_CHECK(false, "[write_data] there is no format '", chosen,
-           "' to write; there are csv, csv-folder, npz and ts");
+  if (chosen == "csv") return data::write_csv(data, path);
+  if (chosen == "csv-folder") return data::write_csv_folder(data, path);
+  if (chosen == "npz") return data::write_npz(data, path);
+  if (chosen == "ts") return data::write_ts(data, path);
+  FW_CHECK(false, "[write_data] cannot write the format '", chosen, "'; expected csv, csv-folder, npz or ts");
 }
 
 }  // namespace fastweights

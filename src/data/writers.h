@@ -3,16 +3,14 @@
 #include <string>
 
 #include "data/npz.h"
-#include "fastweights/read.h"
+#include "fastweights/data.h"
 
-/// Data sets as files that read_data() reads. Numbers are printed so that they read back exactly. What a
-/// format has no place for is an error, not a loss, except names of units, the date of time 0, and, in .ts,
-/// ids and groups.
+/// Writers of the formats that read_data() reads. Values read back exactly. Content that a format cannot
+/// store is an error, except the time unit, the date of time 0, and, in .ts, ids and groups.
 
-namespace fastweights {
+namespace fastweights::data {
 
-/// One table: id, part, group, time, channels, static features, targets, label; columns without content are
-/// left out.
+/// One table: id, part, group, time, channels, static features, targets, label; empty columns are omitted.
 void write_csv(const DataSet& data, const std::string& path);
 
 /// A table per series, <id>.csv, and labels.csv with id, label, part, group, static features and targets.
@@ -30,4 +28,4 @@ void write_ts(const DataSet& data, const std::string& path);
 /// "any", "train", "validation" or "test".
 std::string part_name(Part part);
 
-}  // namespace fastweights
+}  // namespace fastweights::data

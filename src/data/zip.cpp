@@ -4,18 +4,18 @@
 #include <array>
 #include <stdexcept>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 #ifdef FASTWEIGHTS_ZLIB
 #include <zlib.h>
 #endif
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
 constexpr size_t kLocalSize = 30, kCentralSize = 46, kEndSize = 22;
-constexpr uint32_t kLarge = 0xffffffff;  // the true number stands in an extension for large archives
+constexpr uint32_t kLarge = 0xffffffff;  // the value is in the zip64 extension
 constexpr uint16_t kStored = 0, kDeflated = 8;
 
 template <typename... Parts>
@@ -52,31 +52,31 @@ uint32_t checksum(std::string_view bytes) {
 #ifdef FASTWEIGHTS_ZLIB
 constexpr int kNoHeader = -MAX_WBITS;
 
-// the size is what the archive says; more or less is an error
+// `size` is that of the directory; any other is an error
 std::string inflated(std::string_view bytes, size_t size, const std::string& member) {
-  // deflate packs at most 1032 to one: a size beyond is a lie, and not worth the memory
+  // deflate compresses at most 1032 to one: do not allocate memory for an impossible size
   if (size / 1032 > bytes.size() + 16)
-    throw std::runtime_error(member + ": the size in the archive is wrong");
+    throw std::runtime_error(member + ": the uncompressed size in the archive is wrong");
   std::string out(size, '\0');
   z_stream stream = {};
-  if (inflateInit2(&stream, kNoHeader) != Z_OK) throw std::runtime_error(member + ": zlib does not start");
+  if (inflateInit2(&stream, kNoHeader) != Z_OK) throw std::runtime_error(member + ": zlib failed to start");
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
-  // zlib wants somewhere to write even if there is nothing
+  // zlib needs an output pointer even for no output
   char nothing = 0;
   stream.next_out = reinterpret_cast<Bytef*>(out.empty() ? &nothing : out.data());
   stream.avail_out = static_cast<uInt>(out.size());
   const int status = inflate(&stream, Z_FINISH);
   const bool whole = status == Z_STREAM_END && stream.total_out == size;
   inflateEnd(&stream);
-  if (!whole) throw std::runtime_error(member + ": the packed data are broken");
+  if (!whole) throw std::runtime_error(member + ": the compressed data are damaged");
   return out;
 }
 
 std::string deflated(std::string_view bytes) {
   z_stream stream = {};
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kNoHeader, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::runtime_error("zlib does not start");
+    throw std::runtime_error("zlib failed to start");
   std::string out(deflateBound(&stream, static_cast<uLong>(bytes.size())), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
@@ -85,13 +85,13 @@ std::string deflated(std::string_view bytes) {
   const int status = deflate(&stream, Z_FINISH);
   out.resize(stream.total_out);
   deflateEnd(&stream);
-  if (status != Z_STREAM_END) throw std::runtime_error("zlib cannot pack the data");
+  if (status != Z_STREAM_END) throw std::runtime_error("zlib failed to compress the data");
   return out;
 }
 #else
 std::string inflated(std::string_view, size_t, const std::string& member) {
   throw std::runtime_error(member +
-                           ": this member is compressed, and this build has no zlib; write the file with "
+                           ": the member is compressed, but this build has no zlib; write the file with "
                            "numpy.savez instead of savez_compressed, or build with zlib");
 }
 
@@ -100,7 +100,7 @@ std::string deflated(std::string_view) {
 }
 #endif
 
-// where the end of the directory begins; a comment may follow it
+// offset of the end record; a comment may follow it
 size_t end_record(std::string_view bytes, const std::string& file) {
   constexpr size_t kLongestComment = 65535;
   if (bytes.size() >= kEndSize) {
@@ -109,7 +109,7 @@ size_t end_record(std::string_view bytes, const std::string& file) {
       if (number(bytes, last - back, 4) == kEnd) return last - back;
     }
   }
-  refuse_zip(file, "found no end of a zip archive, expected an .npz file; was it cut off?");
+  refuse_zip(file, "not a complete zip archive; the .npz file may be truncated");
 }
 
 std::string member_data(std::string_view bytes, size_t entry, const std::string& member) {
@@ -118,20 +118,19 @@ std::string member_data(std::string_view bytes, size_t entry, const std::string&
   const size_t packed = number(bytes, entry + 20, 4), size = number(bytes, entry + 24, 4),
                local = number(bytes, entry + 42, 4);
   if (packed == kLarge || size == kLarge || local == kLarge)
-    refuse_zip(member, "found a member of 4 GB or more, expected a smaller one; split the set");
-  if (flags & 1) refuse_zip(member, "found an encrypted member, expected a plain one");
+    refuse_zip(member, "members of 4 GB or more are not supported; split the set");
+  if (flags & 1) refuse_zip(member, "encrypted members are not supported");
   if (local + kLocalSize > bytes.size() || number(bytes, local, 4) != kLocal)
-    refuse_zip(member, "found no data where the directory says, expected a member there");
+    refuse_zip(member, "no member at the offset that the directory gives");
   const size_t begin = local + kLocalSize + number(bytes, local + 26, 2) + number(bytes, local + 28, 2);
   if (begin > bytes.size() || packed > bytes.size() - begin)
-    refuse_zip(member, "found the end of the file inside the data, expected ", packed, " bytes");
+    refuse_zip(member, "the file ends inside the data; expected ", packed, " bytes");
   if (method != kStored && method != kDeflated)
-    refuse_zip(member, "found compression method ", method, ", expected stored or deflated");
-  if (method == kStored && size != packed) refuse_zip(member, "found two sizes of stored data, expected one");
+    refuse_zip(member, "expected the compression method stored or deflated, got ", method);
+  if (method == kStored && size != packed) refuse_zip(member, "the two sizes of stored data differ");
   const std::string_view data = bytes.substr(begin, packed);
   std::string out = method == kStored ? std::string(data) : inflated(data, size, member);
-  if (checksum(out) != sum)
-    refuse_zip(member, "found another checksum than the archive says: the file is damaged");
+  if (checksum(out) != sum) refuse_zip(member, "checksum mismatch: the file is damaged");
   return out;
 }
 
@@ -149,20 +148,19 @@ std::vector<std::pair<std::string, std::string>> unzip(std::string_view bytes, c
   const size_t end = end_record(bytes, file);
   const size_t count = number(bytes, end + 10, 2);
   size_t at = number(bytes, end + 16, 4);
-  if (at == kLarge)
-    refuse_zip(file, "found an archive of 4 GB or more, expected a smaller one; split the set");
+  if (at == kLarge) refuse_zip(file, "archives of 4 GB or more are not supported; split the set");
   std::vector<std::pair<std::string, std::string>> members;
   size_t packed = 0;
   for (size_t i = 0; i < count; ++i) {
     if (at + kCentralSize > end || number(bytes, at, 4) != kCentral)
-      refuse_zip(file, "found a broken directory, expected ", count, " members in it");
+      refuse_zip(file, "malformed directory; expected ", count, " members");
     const size_t name = number(bytes, at + 28, 2), extra = number(bytes, at + 30, 2),
                  comment = number(bytes, at + 32, 2);
-    if (at + kCentralSize + name > end) refuse_zip(file, "found a broken directory, expected a name in it");
+    if (at + kCentralSize + name > end) refuse_zip(file, "malformed directory; expected a name");
     std::string member(bytes.substr(at + kCentralSize, name));
-    // members that share their bytes could ask for any amount of memory
+    // members that share bytes could require any amount of memory
     packed += number(bytes, at + 20, 4);
-    if (packed > bytes.size()) refuse_zip(file, "found more data in the directory than in the file");
+    if (packed > bytes.size()) refuse_zip(file, "the directory claims more data than the file has");
     std::string data = member_data(bytes, at, file + ": " + member);
     members.emplace_back(std::move(member), std::move(data));
     at += kCentralSize + name + extra + comment;
@@ -191,7 +189,7 @@ std::string zip(const std::vector<std::pair<std::string, std::string>>& members,
     put(directory, kCentral, 4);
     put(directory, 20, 2);
     directory += common;
-    // comment, disk, attributes inside and outside, place
+    // comment, disk, internal and external attributes, offset
     put(directory, 0, 2 + 2 + 2);
     put(directory, 0, 4);
     put(directory, bytes.size(), 4);
@@ -213,4 +211,4 @@ std::string zip(const std::vector<std::pair<std::string, std::string>>& members,
   return bytes;
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
-/// Archives as numpy writes them: members stored or deflated, nothing encrypted, below 4 GB. Deflated ones
-/// need zlib, which a build may lack; then asking for them is an error.
+/// Zip archives as numpy writes them: members stored or deflated, not encrypted, below 4 GB. Deflated members
+/// need zlib; in a build without it they are an error.
 
-namespace fastweights {
+namespace fastweights::data {
 
 enum class Packing { Stored, Deflated };
 
-/// Members in the order of the archive; `file` is its name for messages.
+/// Members in the order of the archive; `file` is the name for error messages.
 std::vector<std::pair<std::string, std::string>> unzip(std::string_view bytes, const std::string& file);
 
 std::string zip(const std::vector<std::pair<std::string, std::string>>& members, Packing packing);
@@ -21,4 +21,4 @@ std::string zip(const std::vector<std::pair<std::string, std::string>>& members,
 /// Whether this build can read and write deflated members.
 bool can_deflate();
 
-}  // namespace fastweights
+}  // namespace fastweights::data

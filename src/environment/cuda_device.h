@@ -4,7 +4,7 @@
 
 namespace fastweights {
 
-/// What the CUDA runtime says about the first device, or why there is none.
+/// The first CUDA device, or the reason why none is usable.
 BackendInfo cuda_backend();
 
 }  // namespace fastweights

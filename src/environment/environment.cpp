@@ -5,8 +5,8 @@
 #include <fstream>
 #include <thread>
 
+#include "base/error.h"
 #include "environment/cuda_device.h"
-#include "fastweights/error.h"
 #include "kernels/instruction_set.h"
 #include "tensor/runtime.h"
 
@@ -21,7 +21,7 @@ std::string processor_name() {
   return "unknown";
 }
 
-// the library that LibTorch's matrix products end up in, by the files mapped into this process
+// the BLAS library of LibTorch, by the files mapped into this process
 std::string blas_library() {
   std::ifstream in("/proc/self/maps");
   std::string found = "unknown";
@@ -39,10 +39,10 @@ std::string blas_library() {
 
 std::string instruction_set_in_use() {
   const std::string used = kernels::name(kernels::instruction_set());
-  const char* wanted = std::getenv("FASTWEIGHTS_ISA");
-  if (!wanted || used == wanted) return used;
-  return used + " (FASTWEIGHTS_ISA asks for '" + wanted +
-         "', which is not baseline, avx2 or avx512, or not there)";
+  const char* requested = std::getenv("FASTWEIGHTS_ISA");
+  if (!requested || used == requested) return used;
+  return used + " (FASTWEIGHTS_ISA requests '" + requested +
+         "', which is not baseline, avx2 or avx512, or not supported)";
 }
 
 }  // namespace
@@ -65,8 +65,7 @@ Environment environment() {
 }
 
 void set_threads(int threads) {
-  FW_CHECK(threads >= 0, "[set_threads] the number of threads must be positive, or 0 for all cores, got ",
-           threads);
+  FW_CHECK(threads >= 0, "[set_threads] expected a number of threads, or 0 for all cores, got ", threads);
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   FW_CHECK(threads <= 8 * cores, "[set_threads] ", threads, " threads are too many for ", cores, " cores");
   set_thread_count(threads > 0 ? threads : cores);

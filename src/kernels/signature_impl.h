@@ -11,7 +11,7 @@
 namespace fastweights::kernels::FW_ISA {
 
 // one value of each of several paths; the compiler splits it into the registers it has
-using Pack = double __attribute__((vector_size(kSignatureLanes * sizeof(double))));
+using SignaturePack = double __attribute__((vector_size(kSignatureLanes * sizeof(double))));
 
 // scratch from its first position that is aligned for a vector
 template <typename V>
@@ -297,7 +297,7 @@ void signature(const SignaturePlan& plan, const SignatureTask<T>* tasks, int64_t
                double* scratch) noexcept {
   if (count == 1) return forward_lanes<double>(plan, tasks, 1, scratch);
   for (int64_t i = 0; i < count; i += kSignatureLanes) {
-    forward_lanes<Pack>(plan, tasks + i, smaller(kSignatureLanes, count - i), scratch);
+    forward_lanes<SignaturePack>(plan, tasks + i, smaller(kSignatureLanes, count - i), scratch);
   }
 }
 
@@ -306,7 +306,7 @@ void signature_backward(const SignaturePlan& plan, const SignatureBackwardTask<T
                         double* scratch) noexcept {
   if (count == 1) return backward_lanes<double>(plan, tasks, 1, scratch);
   for (int64_t i = 0; i < count; i += kSignatureLanes) {
-    backward_lanes<Pack>(plan, tasks + i, smaller(kSignatureLanes, count - i), scratch);
+    backward_lanes<SignaturePack>(plan, tasks + i, smaller(kSignatureLanes, count - i), scratch);
   }
 }
 

@@ -1,6 +1,6 @@
 #include "model/batch.h"
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 

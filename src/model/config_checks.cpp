@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "fastweights/logsignature.h"
-#include "fastweights/nearest.h"
 #include "model/config_names.h"
 
 namespace fastweights {

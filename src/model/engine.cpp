@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/block.h"
 #include "model/memory.h"
 #include "ops/scan/cpu/fused.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "nn/cuda/device_net.h"
 #include "nn/features.h"
 #include "ops/scan/cpu/fused.h"

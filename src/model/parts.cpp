@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 #include "tensor/random_tensor.h"
 

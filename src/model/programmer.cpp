@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/batch.h"
 #include "model/engine.h"
 #include "model/resident.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "model/config_checks.h"
 #include "model/config_names.h"
 #include "ops/scan/plan.h"

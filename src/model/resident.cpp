@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/memory.h"
 #include "ops/scan/cuda/device_scan.h"
 #include "ops/scan/cuda/time_parallel.h"

@@ -4,7 +4,6 @@
 
 #include "control/cuda/on_device.h"
 #include "control/straight.h"
-#include "fastweights/error.h"
 #include "fastweights/logsignature.h"
 #include "tensor/device.h"
 

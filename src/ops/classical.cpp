@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/product.h"
 
 namespace fastweights {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "report/chart_axis.h"
 #include "report/escape.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {

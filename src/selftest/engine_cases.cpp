@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "fastweights/device.h"
-#include "fastweights/error.h"
 #include "fastweights/model.h"
 #include "tensor/autograd.h"
 #include "tensor/random_tensor.h"

@@ -1,6 +1,6 @@
 #include <functional>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/config_names.h"
 #include "selftest/engine_cases.h"
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "base/lyndon.h"
 #include "fastweights/control.h"
-#include "fastweights/error.h"
 #include "fastweights/logsignature.h"
 #include "fastweights/solve.h"
 #include "selftest/definitions.h"

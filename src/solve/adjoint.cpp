@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "solve/adjoint_given.h"
 #include "solve/augmented.h"
 #include "solve/solver.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "solve/plan.h"
 #include "solve/solver.h"
 #include "solve/step.h"

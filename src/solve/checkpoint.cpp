@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {

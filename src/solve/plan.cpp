@@ -5,7 +5,7 @@
 #include <iterator>
 #include <map>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "solve/adaptive.h"
 #include "solve/adjoint.h"
 #include "solve/checkpoint.h"

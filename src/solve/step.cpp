@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 #include "tensor/stage_sums.h"
 

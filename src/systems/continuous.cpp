@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/step_rows.h"
 #include "solve/plan.h"
 #include "systems/packed.h"

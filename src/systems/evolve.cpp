@@ -1,6 +1,6 @@
 #include "systems/evolve.h"
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {

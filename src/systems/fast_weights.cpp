@@ -1,4 +1,4 @@
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/model.h"
 #include "model/architecture_spec.h"
 #include "model/programmer_config.h"

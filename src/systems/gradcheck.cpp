@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/config_names.h"
 #include "tensor/autograd.h"
 #include "tensor/random_tensor.h"

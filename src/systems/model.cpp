@@ -1,6 +1,6 @@
 #include "fastweights/model.h"
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/config_checks.h"
 #include "model/config_names.h"
 #include "model/programmer.h"

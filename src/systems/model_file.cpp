@@ -1,4 +1,4 @@
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/model.h"
 #include "fastweights/safetensors.h"
 #include "systems/parameter_names.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "model/architecture_spec.h"
 #include "systems/evolve.h"
 #include "systems/gru_cell.h"

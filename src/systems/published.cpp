@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "model/programmer_config.h"
 #include "tensor/autograd.h"
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <set>
 
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "fastweights/published.h"
 #include "tensor/autograd.h"
 

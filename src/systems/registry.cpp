@@ -2,9 +2,9 @@
 #include <map>
 #include <mutex>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/nearest.h"
 #include "fastweights/model.h"
-#include "fastweights/nearest.h"
 #include "model/config_fields.h"
 
 namespace fastweights {
@@ -178,7 +178,8 @@ void drop_unknown(Json& json, const Json& known) {
 
 Json upgraded_model_json(Json json) {
   if (!json.is_object()) return json;
-  const bool complete = !json.contains("architecture") && json.contains("map_layers") && json.contains("heads");
+  const bool complete =
+      !json.contains("architecture") && json.contains("map_layers") && json.contains("heads");
   if (json.contains("system") && !json.contains("architecture")) {
     Json name = json["system"];
     json.erase("system");
@@ -233,7 +234,8 @@ std::vector<std::string> unknown_key(const Json& given, const Json& known) {
 void check_architecture_keys(const Json& given, const ModelConfig& base) {
   if (!given.is_object()) return;
   const auto types = types_by_name();
-  const Json& chosen = given.contains("architecture") ? given["architecture"] : Json(base.architecture.name());
+  const Json& chosen =
+      given.contains("architecture") ? given["architecture"] : Json(base.architecture.name());
   const auto found = chosen.is_string() ? types.find(chosen.get<std::string>()) : types.end();
   if (found == types.end()) return;
   const auto keys = [](const ArchitectureType& type, const std::string& name) {
@@ -267,9 +269,7 @@ std::string to_json(const ModelConfig& config) {
   }
 }
 
-ModelConfig config_from_json(const std::string& text) {
-  return read_config(parse_json(text), ModelConfig{});
-}
+ModelConfig config_from_json(const std::string& text) { return read_config(parse_json(text), ModelConfig{}); }
 
 ModelConfig with_setting(const ModelConfig& config, const std::string& key, const std::string& value) {
   return read_config(json_setting(key, value), config);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/random.h"
-#include "fastweights/error.h"
 #include "model/config_names.h"
 #include "tensor/autograd.h"
 #include "tensor/random_tensor.h"

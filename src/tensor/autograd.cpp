@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "kernels/weighted_sum.h"
 
 namespace fastweights {

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "kernels/product.h"
 #include "tensor/autograd.h"
 #include "tensor/parallel.h"

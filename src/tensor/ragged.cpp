@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/parallel.h"
 
 namespace fastweights {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "kernels/cuda/dropout.h"
 #include "tensor/device.h"
 

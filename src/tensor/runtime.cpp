@@ -4,8 +4,8 @@
 #include <ATen/Parallel.h>
 #include <torch/version.h>
 
+#include "base/error.h"
 #include "fastweights/device.h"
-#include "fastweights/error.h"
 #include "tensor/device.h"
 #include "tensor/tf32.h"
 

@@ -1,15 +1,12 @@
 #include "fastweights/safetensors.h"
 
-#include <unistd.h>
-
 #include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "tensor/safetensors_header.h"
 
 namespace fastweights {
@@ -160,26 +157,10 @@ void save_safetensors(const std::string& path, const NamedTensors& contents) {
     end += bytes;
   }
   const std::string first = write_safetensors_header(header);
-
-  const std::string temporary = path + ".part" + std::to_string(getpid());
-  std::FILE* out = std::fopen(temporary.c_str(), "wb");
-  if (!out) throw std::runtime_error(path + ": cannot be written: " + std::strerror(errno));
-  bool good = std::fwrite(first.data(), 1, first.size(), out) == first.size();
-  for (const auto& [name, tensor] : order) {
-    if (good && tensor.nbytes() > 0)
-      good = std::fwrite(tensor.data_ptr(), 1, tensor.nbytes(), out) == tensor.nbytes();
-  }
-  // on disk before the old file is replaced
-  good = good && std::fflush(out) == 0 && fsync(fileno(out)) == 0;
-  int trouble = errno;
-  if (std::fclose(out) != 0 && good) {
-    good = false;
-    trouble = errno;
-  }
-  if (good && std::rename(temporary.c_str(), path.c_str()) == 0) return;
-  if (good) trouble = errno;
-  std::remove(temporary.c_str());
-  throw std::runtime_error(path + ": cannot be written: " + std::strerror(trouble));
+  std::vector<std::string_view> pieces = {first};
+  for (const auto& [name, tensor] : order)
+    pieces.emplace_back(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
+  replace_file(path, pieces);
 }
 
 }  // namespace fastweights

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 

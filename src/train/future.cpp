@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/task.h"
 
 namespace fastweights {

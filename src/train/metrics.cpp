@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 
 namespace fastweights {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/train.h"
 #include "tensor/autograd.h"
 #include "train/prepared_set.h"

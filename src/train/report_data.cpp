@@ -3,7 +3,8 @@
 #include <numeric>
 #include <sstream>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "fastweights/run.h"
 #include "report/report.h"
 #include "tensor/autograd.h"
@@ -50,7 +51,7 @@ Json curve(const char* title, const char* y_label, const std::vector<std::pair<s
 Json curves(const std::string& folder, int64_t best) {
   Line loss, rate, validation_loss;
   std::vector<std::pair<std::string, Line>> metrics;
-  std::istringstream in(file_text(folder + "/metrics.jsonl"));
+  std::istringstream in(read_file(folder + "/metrics.jsonl"));
   for (std::string text; std::getline(in, text);) {
     const Json epoch = Json::parse(text);
     const auto add = [&](Line& line, const Json& y) {
@@ -326,13 +327,13 @@ void write_report(const std::string& folder, const DataSet& data) {
   const at::NoGradGuard no_grad;
   const RunConfig config = read_run_config(folder);
   const TrainedModel trained = load_trained(folder);
-  const Json result = parse_json(file_text(folder + "/result.json"));
+  const Json result = parse_json(read_file(folder + "/result.json"));
   const Split parts = split_of(folder, data);
   const auto& [part, samples] = !parts.test.empty() ? std::pair(std::string("test"), parts.test)
                                 : !parts.validation.empty()
                                     ? std::pair(std::string("validation"), parts.validation)
                                     : std::pair(std::string("train"), parts.train);
-  const PreparedData shown = prepare(subset(data, samples), trained.preparation);
+  const PreparedData shown = prepare(select_series(data, samples), trained.preparation);
   const Predictions p = predict(trained.model, shown, trained.preparation, trained.task);
   const int64_t best = result.at("best_epoch").get<int64_t>();
   Json json = {{"version", 1},

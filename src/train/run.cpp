@@ -7,8 +7,9 @@
 #include <fstream>
 #include <numeric>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "fastweights/environment.h"
-#include "fastweights/error.h"
 #include "tensor/autograd.h"
 #include "train/clock.h"
 #include "train/run_data.h"
@@ -82,13 +83,13 @@ struct Prepared {
 };
 
 Prepared prepare_all(const RunConfig& config, const DataSet& data) {
-  const Split parts = split(data, config.split);
-  const DataSet train = subset(data, parts.train);
+  const Split parts = split_data(data, config.split);
+  const DataSet train = select_series(data, parts.train);
   Prepared out;
   out.preparation = fit_preparation(train, config.prepare);
   out.train = prepare(train, out.preparation);
-  out.validation = prepare(subset(data, parts.validation), out.preparation);
-  out.test = prepare(subset(data, parts.test), out.preparation);
+  out.validation = prepare(select_series(data, parts.validation), out.preparation);
+  out.test = prepare(select_series(data, parts.test), out.preparation);
   return out;
 }
 
@@ -206,7 +207,7 @@ std::string memory_message(const Model& model, const Prepared& data, const TaskC
 RunConfig read_run_config(const std::string& folder) {
   if (!fs::exists(folder + "/config.json"))
     throw std::runtime_error(message(folder, " is not the folder of a run: there is no config.json in it"));
-  return run_config_from_json(file_text(folder + "/config.json"));
+  return run_config_from_json(read_file(folder + "/config.json"));
 }
 
 RunResult train_run(const std::string& path, const RunConfig& config, const DataSet& data, RunStart start,

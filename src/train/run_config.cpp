@@ -70,11 +70,11 @@ RunConfig make_run_config(const std::string& model_name, const std::string& sett
   if (rest.is_object()) rest.erase("model");
   RunConfig config = read_fields(rest, RunConfig{});
   config.task.kind = task_kind(data, config.task);
-  const Split parts = split(data, config.split);
+  const Split parts = split_data(data, config.split);
   FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
            "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
-  const DataSet train = subset(data, parts.train);
+  const DataSet train = select_series(data, parts.train);
   config.model =
       named_model(model_name, shape_of(train, fit_preparation(train, config.prepare), config.task.kind));
   if (given.contains("model")) check_architecture_keys(given["model"], config.model);

@@ -1,6 +1,7 @@
 #include <filesystem>
 
-#include "fastweights/error.h"
+#include "base/error.h"
+#include "base/files.h"
 #include "fastweights/run.h"
 #include "train/run_data.h"
 #include "train/run_fields.h"
@@ -31,7 +32,7 @@ std::string fingerprint(const Split& parts) {
   return hash.text();
 }
 
-Json known_data(const std::string& folder) { return parse_json(file_text(folder + "/data.json")); }
+Json known_data(const std::string& folder) { return parse_json(read_file(folder + "/data.json")); }
 
 }  // namespace
 
@@ -49,7 +50,7 @@ std::string fingerprint(const DataSet& data) {
 }
 
 void write_run_data(const std::string& folder, const DataSet& data, const SplitConfig& config) {
-  const Json json = {{"fingerprint", fingerprint(data)}, {"split", fingerprint(split(data, config))}};
+  const Json json = {{"fingerprint", fingerprint(data)}, {"split", fingerprint(split_data(data, config))}};
   replace_file(folder + "/data.json", json.dump() + "\n");
 }
 
@@ -64,7 +65,7 @@ Split split_of(const std::string& folder, const DataSet& data) {
     throw std::runtime_error(message("the data have changed since ", folder, " began: they were ", before,
                                      ", they are ", fingerprint(data)));
   const SplitConfig config = read_run_config(folder).split;
-  Split parts = split(data, config);
+  Split parts = split_data(data, config);
   // runs of an earlier version did not write it down
   if (known.contains("split") && known.at("split").get<std::string>() != fingerprint(parts))
     throw std::runtime_error(

@@ -16,16 +16,16 @@ const Names<SpeechForm>& names_of(SpeechForm);
 
 inline void visit_fields(DataConfig& c, Fields& visit) {
   visit("path", c.path);
-  visit("format", c.format);
-  visit("time_unit", c.time_unit);
-  visit("id", c.id);
-  visit("time", c.time);
-  visit("label", c.label);
-  visit("group", c.group);
-  visit("statics", c.statics);
-  visit("targets", c.targets);
-  visit("speech", c.speech);
-  visit("skip_bad", c.skip_bad);
+  visit("format", c.read.format);
+  visit("time_unit", c.read.time_unit);
+  visit("id", c.read.columns.id);
+  visit("time", c.read.columns.time);
+  visit("label", c.read.columns.label);
+  visit("group", c.read.columns.group);
+  visit("statics", c.read.columns.statics);
+  visit("targets", c.read.columns.targets);
+  visit("speech", c.read.speech);
+  visit("skip_bad", c.read.skip_bad);
 }
 
 inline void visit_fields(SplitConfig& c, Fields& visit) {

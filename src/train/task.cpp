@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/random.h"
-#include "fastweights/error.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 

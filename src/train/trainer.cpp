@@ -5,10 +5,10 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/error.h"
 #include "base/json_fields.h"
+#include "base/nearest.h"
 #include "base/random.h"
-#include "fastweights/error.h"
-#include "fastweights/nearest.h"
 #include "fastweights/train.h"
 #include "systems/parameter_names.h"
 #include "tensor/autograd.h"

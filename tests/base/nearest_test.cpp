@@ -1,4 +1,4 @@
-#include "fastweights/nearest.h"
+#include "base/nearest.h"
 
 #include <gtest/gtest.h>
 

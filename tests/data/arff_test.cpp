@@ -2,15 +2,14 @@
 #include "data/parsers.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 const std::string kPlain =
     "@relation P\n@attribute t1 numeric\n@ATTRIBUTE 't 2' REAL\n@attribute target {b, 'a c'}\n@data\n";
 const std::string kRelational =
     "% worms\n@relation R\n\n@attribute bag relational\n  @attribute t1 numeric\n  @attribute t2 numeric\n  "
-    "@attribute t3 "
-    "numeric\n@end bag\n@attribute class {1,2}\n@data\n";
+    "@attribute t3 numeric\n@end bag\n@attribute class {1,2}\n@data\n";
 
 DataSet parsed(const std::string& text) { return finished(parse_arff(text, "f"), {}); }
 std::string said(const std::string& text) {
@@ -53,48 +52,44 @@ TEST(ArffReader, WithoutClassesThereAreNoLabels) {
 }
 
 TEST(ArffReader, HeadersSayWhatIsWrong) {
-  EXPECT_EQ(said("@relation r\n"), "f:1:1: found the end of the file, expected @data");
-  EXPECT_EQ(said("1,2\n"), "f:1:1: found '1,2', expected @relation, @attribute, @end or @data");
-  EXPECT_EQ(said("@attribute\n"), "f:1:11: found nothing, expected the name of an attribute");
-  EXPECT_EQ(
-      said("@attribute a string\n"),
-      "f:1:13: found the type 'string' of attribute 'a', expected numeric, real, integer, one relational, or "
-      "{classes}");
-  EXPECT_EQ(said("@attribute a {x,y\n"), "f:1:18: found the end of the line, expected }");
-  EXPECT_EQ(said("@attribute a {x,,y}\n"), "f:1:17: found nothing, expected the name of a class");
-  EXPECT_EQ(said("@attribute a {x,x}\n"), "f:1:17: found the class 'x' twice, expected each once");
-  EXPECT_EQ(said("@attribute 'a numeric\n"), "f:1:12: found a quote that is never closed, expected '");
+  EXPECT_EQ(said("@relation r\n"), "f:1:1: expected @data, got the end of the file");
+  EXPECT_EQ(said("1,2\n"), "f:1:1: expected @relation, @attribute, @end or @data, got '1,2'");
+  EXPECT_EQ(said("@attribute\n"), "f:1:11: expected the name of an attribute, got nothing");
+  EXPECT_EQ(said("@attribute a string\n"),
+            "f:1:13: attribute 'a': expected the type numeric, real, integer, relational (once) or "
+            "{classes}, got 'string'");
+  EXPECT_EQ(said("@attribute a {x,y\n"), "f:1:18: expected }, got the end of the line");
+  EXPECT_EQ(said("@attribute a {x,,y}\n"), "f:1:17: expected the name of a class, got nothing");
+  EXPECT_EQ(said("@attribute a {x,x}\n"), "f:1:17: duplicate class 'x'");
+  EXPECT_EQ(said("@attribute 'a numeric\n"), "f:1:12: expected a closing ' before the end of the line");
   EXPECT_EQ(said("@attribute c {x}\n@attribute a numeric\n"),
-            "f:2:13: found the attribute 'a' behind the classes, expected @data");
+            "f:2:13: expected @data after the classes, got the attribute 'a'");
   EXPECT_EQ(said("@attribute r relational\n@attribute c {x}\n"),
-            "f:2:13: found the nominal attribute 'c' inside a relation, expected numbers");
+            "f:2:13: expected numeric attributes inside a relation, got the nominal attribute 'c'");
   EXPECT_EQ(said("@attribute r relational\n@attribute a numeric\n@data\n"),
-            "f:3:1: found @data inside a relation, expected @end");
+            "f:3:1: expected @end of the relation, got @data");
   EXPECT_EQ(said("@attribute r relational\n@attribute a numeric\n@end r\n@attribute b numeric\n"),
-            "f:4:13: found the number 'b' beside a relation, expected {classes}");
-  EXPECT_EQ(said("@attribute c {x}\n@data\n"),
-            "f:2:1: found no numeric attribute, expected one per time point");
-  EXPECT_EQ(said(kPlain), "f:5:1: found no case behind @data");
+            "f:4:13: expected {classes} after the relation, got the numeric attribute 'b'");
+  EXPECT_EQ(said("@attribute c {x}\n@data\n"), "f:2:1: no numeric attribute; expected one per time point");
+  EXPECT_EQ(said(kPlain), "f:5:1: no case after @data");
 }
 
 TEST(ArffReader, CasesSayWhatIsWrong) {
-  EXPECT_EQ(said(kPlain + "1,x,b\n"), "f:6:3: found 'x', expected a number or ?");
-  EXPECT_EQ(said(kPlain + "1,b\n"), "f:6:1: found 1 commas, expected 2 values and the class");
-  EXPECT_EQ(said(kPlain + "1,2,b,3\n"), "f:6:6: found ',3', expected the end of the line");
-  EXPECT_EQ(said(kPlain + "1,2,\n"), "f:6:5: found nothing, expected the class, or ? for an unknown one");
-  EXPECT_EQ(said(kPlain + "1,2,c\n"), "f:6: there is no class 'c'; the nearest is 'b'");
-  EXPECT_EQ(said(kPlain + "{0 1, 2 b}\n"),
-            "f:6:1: found a sparse case in {}, expected values with commas between them");
-  EXPECT_EQ(said(kRelational + "1,2,3,1\n"),
-            "f:11:1: found '1', expected a quoted relation like '1,2\\n3,4'");
-  EXPECT_EQ(said(kRelational + "'1,2\\n3,4',1\n"), "f:11:2: found 2 values, expected 3, one per attribute");
-  EXPECT_EQ(said(kRelational + "'1,2,3\\n4,z,6',1\n"), "f:11:11: found 'z', expected a number or ?");
+  EXPECT_EQ(said(kPlain + "1,x,b\n"), "f:6:3: expected a number or ?, got 'x'");
+  EXPECT_EQ(said(kPlain + "1,b\n"), "f:6:1: expected 2 values and the class, got 1 commas");
+  EXPECT_EQ(said(kPlain + "1,2,b,3\n"), "f:6:6: expected the end of the line, got ',3'");
+  EXPECT_EQ(said(kPlain + "1,2,\n"), "f:6:5: expected the class, or ? if unknown, got nothing");
+  EXPECT_EQ(said(kPlain + "1,2,c\n"), "f:6: unknown class 'c'; the nearest is 'b'");
+  EXPECT_EQ(said(kPlain + "{0 1, 2 b}\n"), "f:6:1: expected comma-separated values, got a sparse case in {}");
+  EXPECT_EQ(said(kRelational + "1,2,3,1\n"), "f:11:1: expected a quoted relation like '1,2\\n3,4', got '1'");
+  EXPECT_EQ(said(kRelational + "'1,2\\n3,4',1\n"), "f:11:2: expected 3 values, one per attribute, got 2");
+  EXPECT_EQ(said(kRelational + "'1,2,3\\n4,z,6',1\n"), "f:11:11: expected a number or ?, got 'z'");
   EXPECT_EQ(said(kRelational + "'',1\n"),
-            "f:11:2: found an empty relation, expected rows of numbers with \\n between them");
-  EXPECT_EQ(said(kRelational + "'1,2,3'\n"), "f:11:8: found '', expected a comma and the class");
+            "f:11:2: expected rows of numbers separated by \\n, got an empty relation");
+  EXPECT_EQ(said(kRelational + "'1,2,3'\n"), "f:11:8: expected a comma and the class, got ''");
   EXPECT_EQ(said(kRelational + "'1,2,3',1\n'1,2,3\\n4,5,6',1\n"),
-            "f:12:1: found 2 dimensions, expected 1 as in the first case");
+            "f:12:1: expected 1 dimensions as in the first case, got 2");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

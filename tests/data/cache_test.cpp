@@ -9,7 +9,7 @@
 #include "data/scratch_folder.h"
 #include "support/support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using testing::error_message;
@@ -39,7 +39,7 @@ DataSet sample_set() {
   second.id = "";
   second.part = Part::Train;
   second.times = {5, 1e300};
-  return collect(head, {first, second});
+  return collect_series(head, {first, second});
 }
 
 // NaN is the same as NaN, and -0 is not 0
@@ -93,7 +93,7 @@ TEST_F(Cache, TheSecondTimeNothingIsRead) {
 
 TEST_F(Cache, ASetWithoutAnythingOptionalComesBack) {
   const std::string file = folder_.path("bare.safetensors");
-  const DataSet bare = collect({.channels = {"x"}}, {{.id = "1", .times = {0}, .values = {1}}});
+  const DataSet bare = collect_series({.channels = {"x"}}, {{.id = "1", .times = {0}, .values = {1}}});
   save_prepared(file, bare, "key");
   expect_same(load_prepared(file, "key").value(), bare);
   EXPECT_FALSE(load_prepared(file, "another").has_value());
@@ -146,7 +146,7 @@ TEST_F(Cache, EverySettingThatChangesTheResultCounts) {
   const std::string file = folder_.write("data.csv", "a,b\n");
   read(file);
   const std::vector<ReadOptions> others = {{.format = "csv"},
-                                           {.bad_files = BadFiles::Skip},
+                                           {.skip_bad = true},
                                            {.columns = {.id = "x"}},
                                            {.columns = {.time = "x"}},
                                            {.columns = {.label = "x"}},
@@ -205,4 +205,4 @@ TEST_F(Cache, AnErrorOfTheReaderLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -2,7 +2,7 @@
 #include "data/parsers.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 DataSet parsed(const std::string& text, const TableColumns& columns = {}) {
@@ -13,9 +13,8 @@ std::string said(const std::string& text, const TableColumns& columns = {}) {
 }
 
 TEST(CsvReader, RowsOfSeriesMayStandAmongOthers) {
-  const DataSet data = parsed(
-      "id,time,x,label,y\n"
-      "b,0,1,yes,2\na,5,3,no,\nb,0.5,NA,yes,4\na,7.25,null,no,?\nb,2,5,yes,NaN\n");
+  const DataSet data =
+      parsed("id,time,x,label,y\nb,0,1,yes,2\na,5,3,no,\nb,0.5,NA,yes,4\na,7.25,null,no,?\nb,2,5,yes,NaN\n");
   EXPECT_EQ(data.ids, (std::vector<std::string>{"b", "a"}));
   EXPECT_EQ(data.offsets, (std::vector<int64_t>{0, 3, 5}));
   EXPECT_EQ(data.head.channels, (std::vector<std::string>{"x", "y"}));
@@ -52,8 +51,7 @@ TEST(CsvReader, ColumnsMeanWhatTheOptionsSay) {
                                 .statics = {"age"},
                                 .targets = {"days"}};
   const DataSet data = parsed(
-      "patient,stay,hour,age,hr,died,days\n"
-      "p1,s1,0,60,70,no,3.5\np1,s1,1,,71,no,3.5\np1,s2,0,61,72,yes,\n",
+      "patient,stay,hour,age,hr,died,days\np1,s1,0,60,70,no,3.5\np1,s1,1,,71,no,3.5\np1,s2,0,61,72,yes,\n",
       columns);
   EXPECT_EQ(data.groups, (std::vector<std::string>{"p1", "p1"}));
   EXPECT_EQ(data.head.channels, (std::vector<std::string>{"hr"}));
@@ -87,43 +85,37 @@ TEST(CsvReader, DatesAreTimes) {
 }
 
 TEST(CsvReader, HeadersSayWhatIsWrong) {
-  EXPECT_EQ(said(""), "f:1:1: found an empty file, expected a header");
-  EXPECT_EQ(said("ID,time,x\n"),
-            "f:1:1: found no column 'id', expected it as the id of a series; the nearest is 'ID'");
-  EXPECT_EQ(said("id,times,x\n"),
-            "f:1:1: found no column 'time', expected it as the time; the nearest is 'times'");
-  EXPECT_EQ(said("id,time,x,\n"), "f:1:11: found nothing, expected the name of a column");
-  EXPECT_EQ(said("id,time,x,x\n"), "f:1:11: found the column 'x' twice, expected each once");
-  EXPECT_EQ(said("id,time,x\n"), "f:1:1: found only a header, expected rows of series");
+  EXPECT_EQ(said(""), "f:1:1: expected a header, got an empty file");
+  EXPECT_EQ(said("ID,time,x\n"), "f:1:1: no column 'id' (the id of a series); the nearest is 'ID'");
+  EXPECT_EQ(said("id,times,x\n"), "f:1:1: no column 'time' (the time); the nearest is 'times'");
+  EXPECT_EQ(said("id,time,x,\n"), "f:1:11: expected the name of a column, got nothing");
+  EXPECT_EQ(said("id,time,x,x\n"), "f:1:11: duplicate column 'x'");
+  EXPECT_EQ(said("id,time,x\n"), "f:1:1: expected rows of series after the header, got nothing");
   const std::string table = "id,time,x,label\na,0,1,u\n";
-  EXPECT_EQ(said(table, {.label = "class"}),
-            "f:1:1: found no column 'class', expected it as the label; the nearest is 'label'");
-  EXPECT_EQ(said(table, {.group = "y"}),
-            "f:1:1: found no column 'y', expected it as the group; the nearest is 'x'");
-  EXPECT_EQ(said(table, {.statics = {"y"}}),
-            "f:1:1: found no column 'y', expected it as a static feature; the nearest is 'x'");
-  EXPECT_EQ(said(table, {.targets = {"y"}}),
-            "f:1:1: found no column 'y', expected it as a target; the nearest is 'x'");
+  EXPECT_EQ(said(table, {.label = "class"}), "f:1:1: no column 'class' (the label); the nearest is 'label'");
+  EXPECT_EQ(said(table, {.group = "y"}), "f:1:1: no column 'y' (the group); the nearest is 'x'");
+  EXPECT_EQ(said(table, {.statics = {"y"}}), "f:1:1: no column 'y' (a static feature); the nearest is 'x'");
+  EXPECT_EQ(said(table, {.targets = {"y"}}), "f:1:1: no column 'y' (a target); the nearest is 'x'");
 }
 
 TEST(CsvReader, RowsSayWhatIsWrong) {
-  EXPECT_EQ(said("id,time,x\na,0\n"), "f:2:3: found 2 fields, expected 3 as in the header");
-  EXPECT_EQ(said("id,time,x\na,0,1,2\n"), "f:2:7: found 4 fields, expected 3 as in the header");
+  EXPECT_EQ(said("id,time,x\na,0\n"), "f:2:3: expected 3 fields as in the header, got 2");
+  EXPECT_EQ(said("id,time,x\na,0,1,2\n"), "f:2:7: expected 3 fields as in the header, got 4");
   EXPECT_EQ(said("id,time,x\na,0,1\na,1,abc\n"),
-            "f:3:5: found 'abc', expected a number or nothing in column 'x'");
-  EXPECT_EQ(said("id,time,x\n,0,1\n"), "f:2:1: found nothing, expected the id of a series");
+            "f:3:5: column 'x': expected a number, got 'abc'; missing values are empty, ?, NaN, NA or null");
+  EXPECT_EQ(said("id,time,x\n,0,1\n"), "f:2:1: expected the id of a series, got nothing");
   EXPECT_EQ(said("id,time,x\na,,1\n"),
-            "f:2:3: found '', expected a time: a number or a date like 2020-02-29T12:30:00Z");
+            "f:2:3: expected a time, a number or a date such as 2020-02-29T12:30:00Z, got ''");
   EXPECT_EQ(said("id,time,x\na,1,1\nb,0,1\na,1,1\n"),
-            "f:4:3: found the time '1' of series 'a', expected a later one than in its row before");
+            "f:4:3: expected a later time than in the previous row of series 'a', got '1'");
   EXPECT_EQ(said("id,part,time,x\na,train,0,1\nb,tset,0,1\n"),
-            "f:3:3: found 'tset', expected train, validation, test or nothing");
+            "f:3:3: expected train, validation, test or nothing, got 'tset'");
   EXPECT_EQ(said("id,part,time,x\na,train,0,1\na,test,1,1\n"),
-            "f:3:3: found 'test', expected series 'a' to be in one part only");
+            "f:3:3: expected the same part in all rows of series 'a', got 'test'");
   EXPECT_EQ(said("id,time,x,g\na,0,1,p\na,1,1,q\n", {.group = "g"}),
-            "f:3:7: found 'q' in column 'g' of series 'a', expected 'p' as before");
+            "f:3:7: column 'g' of series 'a': expected 'p' as in earlier rows, got 'q'");
   EXPECT_EQ(said("id,time,x,age\na,0,1,60\na,1,1,61\n", {.statics = {"age"}}),
-            "f:3:7: found 61 in column 'age' of series 'a', expected 60 as before");
+            "f:3:7: column 'age' of series 'a': expected 60 as in earlier rows, got 61");
 }
 
 const char* const kLabels = "id,label,group,age\nb,yes,p,60\na,no,q,\n";
@@ -161,15 +153,16 @@ TEST(CsvFolder, BrokenFilesAreTheEndOrAreListed) {
   folder.file("d.csv", "time,y\n0,1\n");
   folder.file("e.csv", "time,x\n0,1\n");
   const std::string a =
-      folder.path("a.csv") + ":2:3: found 'one', expected a number or nothing in column 'x'";
+      folder.path("a.csv") +
+      ":2:3: column 'x': expected a number, got 'one'; missing values are empty, ?, NaN, NA or null";
   EXPECT_EQ(refusal([&] { read_csv_folder(folder.path(""), {}); }), a);
-  const DataSet data = read_csv_folder(folder.path(""), {.bad_files = BadFiles::Skip});
+  const DataSet data = read_csv_folder(folder.path(""), {.skip_bad = true});
   EXPECT_EQ(data.ids, (std::vector<std::string>{"b"}));
   EXPECT_EQ(data.head.skipped,
             (std::vector<std::string>{
-                a, folder.path("c.csv") + ": there is no such file, but labels.csv names the series",
-                folder.path("d.csv") + ":1:1: found no channel 'x', expected it as in the first file",
-                folder.path("e.csv") + ": the series has no label: labels.csv has no row for it"}));
+                a, folder.path("c.csv") + ": no such file, although labels.csv lists the series",
+                folder.path("d.csv") + ":1:1: no channel 'x', which the first file has",
+                folder.path("e.csv") + ": labels.csv has no row for this series"}));
 }
 
 TEST(CsvFolder, ProgressReachesTheEnd) {
@@ -181,7 +174,7 @@ TEST(CsvFolder, ProgressReachesTheEnd) {
   EXPECT_EQ(seen, (std::vector<int64_t>{0, 1}));
 }
 
-// what a folder with one series says
+// the error of a folder with one series
 std::string folder_said(const std::string& labels, const std::string& table,
                         const ReadOptions& options = {}) {
   const TestFolder folder;
@@ -192,28 +185,28 @@ std::string folder_said(const std::string& labels, const std::string& table,
 }
 
 TEST(CsvFolder, SaysWhatIsWrong) {
-  EXPECT_EQ(folder_said("", ""), "labels.csv:1:1: found an empty file, expected a header");
-  EXPECT_EQ(folder_said("name,label\n", ""),
-            "labels.csv:1:1: found no column 'id', expected it; the nearest is 'name'");
-  EXPECT_EQ(folder_said("id,label\n", ""), "labels.csv:1:1: found only a header, expected a row per series");
-  EXPECT_EQ(folder_said("id,label\na,u\na,v\n", ""),
-            "labels.csv:3:1: found the series 'a' twice, expected each once");
-  EXPECT_EQ(folder_said("id,label\n,u\n", ""), "labels.csv:2:1: found nothing, expected the id of a series");
+  EXPECT_EQ(folder_said("", ""), "labels.csv:1:1: expected a header, got an empty file");
+  EXPECT_EQ(folder_said("name,label\n", ""), "labels.csv:1:1: no column 'id'; the nearest is 'name'");
+  EXPECT_EQ(folder_said("id,label\n", ""),
+            "labels.csv:1:1: expected a row per series after the header, got nothing");
+  EXPECT_EQ(folder_said("id,label\na,u\na,v\n", ""), "labels.csv:3:1: duplicate series 'a'");
+  EXPECT_EQ(folder_said("id,label\n,u\n", ""), "labels.csv:2:1: expected the id of a series, got nothing");
   EXPECT_EQ(folder_said("id,label,sex\na,u,F\n", ""),
-            "labels.csv:2:5: found 'F', expected a number or nothing in column 'sex'");
-  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n"), "a.csv:1:1: found only a header, expected rows");
+            "labels.csv:2:5: column 'sex': expected a number, got 'F'; missing values are empty, ?, NaN, NA "
+            "or null");
+  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n"),
+            "a.csv:1:1: expected rows after the header, got nothing");
   EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,1\n1,2\n"),
-            "a.csv:3:1: found the time '1', expected a later one than in the row before");
+            "a.csv:3:1: expected a later time than in the previous row, got '1'");
   EXPECT_EQ(folder_said("id,label\na,u\n", "id,time,x\nb,1,1\n"),
-            "a.csv:2:1: found the series 'b', expected 'a' as the file is called");
-  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,z\n", {.bad_files = BadFiles::Skip}),
-            ": no series can be read");
+            "a.csv:2:1: expected series 'a', as in the file name, got 'b'");
+  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,z\n", {.skip_bad = true}), ": no series could be read");
   const TestFolder empty;
   EXPECT_EQ(refusal([&] { read_csv_folder(empty.path("x"), {}); }),
-            empty.path("x") + ": this is no folder, expected one");
+            empty.path("x") + ": expected a folder, got a file");
   EXPECT_EQ(refusal([&] { read_csv_folder(empty.path(""), {}); }),
-            empty.path("labels.csv") + ": there is no such file");
+            empty.path("labels.csv") + ": no such file");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

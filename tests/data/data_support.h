@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
-#include "fastweights/dataset.h"
+#include "fastweights/data.h"
 
-/// What tests of readers share: folders for a test, messages of errors, data sets compared bit by bit.
+/// Shared by the tests of readers: temporary folders, error messages, bitwise comparison of data sets.
 
 namespace fastweights {
 
-/// A folder of its own, gone at the end.
+/// A temporary folder, removed at the end.
 class TestFolder {
  public:
   TestFolder() {
@@ -32,7 +32,7 @@ class TestFolder {
   TestFolder& operator=(const TestFolder&) = delete;
 
   std::string path(const std::string& name) const { return (path_ / name).string(); }
-  /// Writes a file and says where it is.
+  /// Writes a file and returns its path.
   std::string file(const std::string& name, std::string_view text) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream out(path_ / name, std::ios::binary);
@@ -52,7 +52,7 @@ class TestFolder {
   std::filesystem::path path_;
 };
 
-/// What it says when it refuses; "" if it does not.
+/// The message of a std::runtime_error; "" if there is none.
 template <typename F>
 std::string refusal(const F& f) {
   try {
@@ -65,7 +65,7 @@ std::string refusal(const F& f) {
 
 inline const double kMissing = std::nan("");
 
-/// Equal, and NaN at the same places.
+/// Equal, with NaN at the same indices.
 inline void expect_equal(const std::vector<double>& a, const std::vector<double>& b, const char* what) {
   ASSERT_EQ(a.size(), b.size()) << what;
   for (size_t i = 0; i < a.size(); ++i)
@@ -73,7 +73,7 @@ inline void expect_equal(const std::vector<double>& a, const std::vector<double>
         << what << " " << i << ": " << a[i] << " and " << b[i];
 }
 
-/// All but the name, the origin and the time's unit and zero, which some formats have no place for.
+/// All members except the name, the origin, the time unit and the date of time 0, which some formats drop.
 inline void expect_same(const DataSet& a, const DataSet& b) {
   EXPECT_EQ(a.head.channels, b.head.channels);
   EXPECT_EQ(a.head.statics, b.head.statics);

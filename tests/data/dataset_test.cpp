@@ -1,8 +1,8 @@
-#include "fastweights/dataset.h"
+#include "fastweights/data.h"
 
 #include "data/data_support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 DataHead head() { return {.name = "set", .channels = {"x", "y"}, .statics = {"age"}, .targets = {"days"}}; }
@@ -18,38 +18,38 @@ Series series() {
           .where = "f.csv, row 3"};
 }
 
-// what collect() says about the series after a change
+// the error of collect_series() for the series after a change
 template <typename Change>
 std::string collect_refusal(Change change) {
   Series changed = series();
   change(changed);
-  return refusal([&] { collect(head(), {series(), changed}); });
+  return refusal([&] { collect_series(head(), {series(), changed}); });
 }
 
 TEST(DataSet, EveryFlawOfASeriesHasItsSentence) {
   EXPECT_EQ(collect_refusal([](Series&) {}), "");
   EXPECT_EQ(collect_refusal([](Series& s) { s.times = {}; }),
-            "f.csv, row 3: a series needs at least one row");
+            "f.csv, row 3: expected at least one row, got none");
   EXPECT_EQ(collect_refusal([](Series& s) { s.values.pop_back(); }),
-            "f.csv, row 3: 2 times and 2 channels make 4 values, got 3");
+            "f.csv, row 3: expected 4 values for 2 times and 2 channels, got 3");
   EXPECT_EQ(collect_refusal([](Series& s) { s.statics = {}; }),
-            "f.csv, row 3: 1 static features are wanted, got 0");
+            "f.csv, row 3: expected 1 static features, got 0");
   EXPECT_EQ(collect_refusal([](Series& s) {
               s.targets = {1, 2};
             }),
-            "f.csv, row 3: 1 targets are wanted, got 2");
+            "f.csv, row 3: expected 1 targets, got 2");
   EXPECT_EQ(collect_refusal([](Series& s) { s.step_labels = {"up"}; }),
-            "f.csv, row 3: 2 rows need as many labels, got 1");
+            "f.csv, row 3: expected 2 step labels, one per row, got 1");
   EXPECT_EQ(collect_refusal([](Series& s) { s.times[1] = kMissing; }),
-            "f.csv, row 3: the time of row 2 is not a number");
+            "f.csv, row 3: the time of row 2 is not finite");
   EXPECT_EQ(collect_refusal([](Series& s) { s.times[0] = -INFINITY; }),
-            "f.csv, row 3: the time of row 1 is not a number");
+            "f.csv, row 3: the time of row 1 is not finite");
   EXPECT_EQ(collect_refusal([](Series& s) { s.times[1] = 0; }),
-            "f.csv, row 3: times must rise: row 2 has 0 after 0");
+            "f.csv, row 3: times must increase: row 2 has 0 after 0");
   EXPECT_EQ(collect_refusal([](Series& s) { s.times[1] = -2.25; }),
-            "f.csv, row 3: times must rise: row 2 has -2.25 after 0");
+            "f.csv, row 3: times must increase: row 2 has -2.25 after 0");
   EXPECT_EQ(collect_refusal([](Series& s) { s.values[3] = INFINITY; }),
-            "f.csv, row 3: channel 'y' is infinite at row 2; leave a value empty that was not observed");
+            "f.csv, row 3: channel 'y' is infinite at row 2; leave missing values empty");
   EXPECT_EQ(collect_refusal([](Series& s) { s.statics[0] = -INFINITY; }),
             "f.csv, row 3: static feature 'age' is infinite");
   EXPECT_EQ(collect_refusal([](Series& s) { s.targets[0] = INFINITY; }),
@@ -60,20 +60,20 @@ TEST(DataSet, WithoutAPlaceTheMessageNamesTheSeries) {
   Series s = series();
   s.where = "";
   s.times = {};
-  EXPECT_EQ(refusal([&] { collect(head(), {s}); }), "series 's': a series needs at least one row");
+  EXPECT_EQ(refusal([&] { collect_series(head(), {s}); }), "series 's': expected at least one row, got none");
 }
 
 TEST(DataSet, AClassThatTheSourceDoesNotNameIsRefused) {
   DataHead named = head();
   named.classes = {"down", "upp"};
-  EXPECT_EQ(refusal([&] { collect(named, {series()}); }),
-            "f.csv, row 3: there is no class 'up'; the nearest is 'upp'");
+  EXPECT_EQ(refusal([&] { collect_series(named, {series()}); }),
+            "f.csv, row 3: unknown class 'up'; the nearest is 'upp'");
 }
 
 std::vector<std::string> classes_of(const std::vector<std::string>& labels) {
   std::vector<Series> all;
   for (const std::string& label : labels) all.push_back({.id = label, .times = {0}, .label = label});
-  return collect({.name = "set"}, all).head.classes;
+  return collect_series({.name = "set"}, all).head.classes;
 }
 
 using Texts = std::vector<std::string>;
@@ -85,8 +85,8 @@ TEST(DataSet, ClassesAreInOrderOfNumbersOrOfTheAlphabet) {
   EXPECT_EQ(classes_of({"10", "2", "nan"}), (Texts{"10", "2", "nan"}));
   EXPECT_EQ(classes_of({"10", "2", "-inf"}), (Texts{"-inf", "10", "2"}));
   // the source's own order stays
-  const DataSet data = collect({.name = "set", .classes = {"z", "b", "a"}},
-                               {{.times = {0}, .label = "a"}, {.times = {0}, .label = "z"}});
+  const DataSet data = collect_series({.name = "set", .classes = {"z", "b", "a"}},
+                                      {{.times = {0}, .label = "a"}, {.times = {0}, .label = "z"}});
   EXPECT_EQ(data.head.classes, (Texts{"z", "b", "a"}));
   EXPECT_EQ(data.labels, (std::vector<int64_t>{2, 0}));
 }
@@ -98,7 +98,7 @@ TEST(DataSet, SeriesOfAnyLengthLieOneAfterAnother) {
   longer.step_labels = {"a", "", "up"};
   longer.label = "";
   unlabelled.step_labels = {};
-  const DataSet data = collect(head(), {series(), longer, unlabelled});
+  const DataSet data = collect_series(head(), {series(), longer, unlabelled});
   EXPECT_EQ(data.samples(), 3);
   EXPECT_EQ(data.rows(), 7);
   EXPECT_EQ(data.offsets, (std::vector<int64_t>{0, 2, 5, 7}));
@@ -111,9 +111,9 @@ TEST(DataSet, SeriesOfAnyLengthLieOneAfterAnother) {
 }
 
 TEST(DataSet, LabelsThatNobodyHasAreNone) {
-  const DataSet data = collect({.name = "set"}, {{.times = {0}}, {.times = {1}}});
+  const DataSet data = collect_series({.name = "set"}, {{.times = {0}}, {.times = {1}}});
   EXPECT_TRUE(data.labels.empty() && data.step_labels.empty() && data.head.classes.empty());
-  EXPECT_EQ(collect({.name = "set"}, {}).samples(), 0);
+  EXPECT_EQ(collect_series({.name = "set"}, {}).samples(), 0);
 }
 
 DataSet three() {
@@ -129,11 +129,11 @@ DataSet three() {
   b.targets = {kMissing};
   c.id = "c";
   c.statics = {kMissing};
-  return collect(head(), {a, b, c});
+  return collect_series(head(), {a, b, c});
 }
 
 TEST(DataSet, ASubsetIsWhatCollectMakesOfItsSeries) {
-  const DataSet data = three(), part = subset(data, {2, 1});
+  const DataSet data = three(), part = select_series(data, {2, 1});
   EXPECT_EQ(part.ids, (Texts{"c", "b"}));
   EXPECT_EQ(part.groups, (Texts{"", "g"}));
   EXPECT_EQ(part.parts, (std::vector{Part::Any, Part::Test}));
@@ -145,26 +145,26 @@ TEST(DataSet, ASubsetIsWhatCollectMakesOfItsSeries) {
   EXPECT_EQ(part.labels, (std::vector<int64_t>{1, 0}));
   EXPECT_EQ(part.step_labels, (std::vector<int64_t>{1, -1, 0}));
   EXPECT_EQ(part.head.classes, data.head.classes);
-  expect_same(subset(data, {0, 1, 2}), data);
-  EXPECT_EQ(subset(data, {}).samples(), 0);
+  expect_same(select_series(data, {0, 1, 2}), data);
+  EXPECT_EQ(select_series(data, {}).samples(), 0);
 }
 
 TEST(DataSet, ASampleThatIsNotThereIsRefused) {
   const auto message_of = [](int64_t sample) {
     try {
-      subset(three(), {sample});
+      select_series(three(), {sample});
     } catch (const std::invalid_argument& error) {
       return std::string(error.what());
     }
     return std::string();
   };
-  EXPECT_EQ(message_of(3), "[subset] there is no sample 3 among 3");
-  EXPECT_EQ(message_of(-1), "[subset] there is no sample -1 among 3");
+  EXPECT_EQ(message_of(3), "[select_series] no sample 3 in a set of 3");
+  EXPECT_EQ(message_of(-1), "[select_series] no sample -1 in a set of 3");
 }
 
 TEST(DataSet, HalvesJoinedAreTheWhole) {
   const DataSet data = three();
-  expect_same(joined(subset(data, {0}), subset(data, {1, 2})), data);
+  expect_same(join_data(select_series(data, {0}), select_series(data, {1, 2})), data);
 }
 
 TEST(DataSet, SetsThatDifferAreNotJoined) {
@@ -173,7 +173,7 @@ TEST(DataSet, SetsThatDifferAreNotJoined) {
     DataSet other = three();
     other.head.name = "other";
     change(other);
-    return refusal([&] { joined(data, other); });
+    return refusal([&] { join_data(data, other); });
   };
   EXPECT_EQ(refusal_after([](DataSet&) {}), "");
   EXPECT_EQ(refusal_after([](DataSet& d) { d.head.channels[0] = "z"; }),
@@ -190,4 +190,4 @@ TEST(DataSet, SetsThatDifferAreNotJoined) {
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

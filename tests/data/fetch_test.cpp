@@ -1,16 +1,17 @@
-#include "fastweights/fetch.h"
+#include "data/download.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <set>
 
+#include "base/files.h"
 #include "data/local_server.h"
 #include "data/scratch_folder.h"
 #include "data/sha256.h"
 #include "support/support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using testing::error_message;
@@ -30,11 +31,6 @@ TEST(Sha256, PiecesChangeNothing) {
   const std::string text(300, 'x');
   for (size_t cut = 0; cut <= text.size(); ++cut)
     EXPECT_EQ(Sha256().add(text.substr(0, cut)).add(text.substr(cut)).digest(), sha256(text)) << cut;
-}
-
-std::string file_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 std::string numbers() {
@@ -75,7 +71,7 @@ TEST_F(Fetch, AFileComesWhole) {
     all = total;
   });
   EXPECT_EQ(path, folder_.path("a.txt"));
-  EXPECT_EQ(file_text(path), numbers());
+  EXPECT_EQ(read_file(path), numbers());
   EXPECT_EQ(last, static_cast<int64_t>(numbers().size()));
   EXPECT_EQ(all, last);
   EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt.part")));
@@ -85,10 +81,10 @@ TEST_F(Fetch, AFileComesWhole) {
 TEST_F(Fetch, AnInterruptedDownloadGoesOn) {
   server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\"", .cut_after = 1000});
   const std::string error = error_of(page("a.txt"));
-  EXPECT_NE(error.find("the next attempt goes on from there"), std::string::npos) << error;
-  EXPECT_EQ(file_text(folder_.path("a.txt.part")), numbers().substr(0, 1000));
+  EXPECT_NE(error.find("the next attempt resumes the download"), std::string::npos) << error;
+  EXPECT_EQ(read_file(folder_.path("a.txt.part")), numbers().substr(0, 1000));
   EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt")));
-  EXPECT_EQ(file_text(get(page("a.txt"))), numbers());
+  EXPECT_EQ(read_file(get(page("a.txt"))), numbers());
   EXPECT_EQ(requests(), (std::vector<std::string>{"a.txt", "a.txt from 1000"}));
 }
 
@@ -96,13 +92,13 @@ TEST_F(Fetch, AnotherVersionIsNotMixedIn) {
   server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\"", .cut_after = 1000});
   error_of(page("a.txt"));
   server_.set("a.txt", {.bytes = "new " + numbers(), .tag = "\"2\""});
-  EXPECT_EQ(file_text(get(page("a.txt"))), "new " + numbers());
+  EXPECT_EQ(read_file(get(page("a.txt"))), "new " + numbers());
 }
 
 TEST_F(Fetch, WithoutATagItBeginsAnew) {
   server_.set("a.txt", {.bytes = numbers(), .cut_after = 1000});
   error_of(page("a.txt"));
-  EXPECT_EQ(file_text(get(page("a.txt"))), numbers());
+  EXPECT_EQ(read_file(get(page("a.txt"))), numbers());
   EXPECT_EQ(requests(), (std::vector<std::string>{"a.txt", "a.txt"}));
 }
 
@@ -110,13 +106,13 @@ TEST_F(Fetch, APartThatIsCompleteIsTaken) {
   server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\""});
   folder_.write("a.txt.part", numbers());
   folder_.write("a.txt.part.tag", "\"1\"");
-  EXPECT_EQ(file_text(get(page("a.txt"))), numbers());
+  EXPECT_EQ(read_file(get(page("a.txt"))), numbers());
 }
 
 TEST_F(Fetch, RedirectionsAreFollowed) {
   server_.set("a.txt", {.bytes = "text"});
   server_.set("old.txt", {.location = server_.address("a.txt")});
-  EXPECT_EQ(file_text(get(page("old.txt"))), "text");
+  EXPECT_EQ(read_file(get(page("old.txt"))), "text");
 }
 
 TEST_F(Fetch, WhatIsThereIsNotDownloaded) {
@@ -130,26 +126,26 @@ TEST_F(Fetch, KnownChecksumsAndSizesAreCompared) {
   server_.set("a.txt", {.bytes = "text"});
   KnownFile file = page("a.txt");
   file.sha256 = sha256("other");
-  EXPECT_EQ(error_of(file), file.address + ": the SHA-256 of what came is " + sha256("text") + ", expected " +
-                                sha256("other"));
+  EXPECT_EQ(error_of(file),
+            file.address + ": expected the SHA-256 " + sha256("other") + ", got " + sha256("text"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt")));
   EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt.part")));
   file.sha256 = sha256("text");
   file.size = 5;
-  EXPECT_EQ(error_of(file), file.address + ": 4 bytes came, expected 5");
+  EXPECT_EQ(error_of(file), file.address + ": expected 5 bytes, got 4");
   file.size = 4;
-  EXPECT_EQ(file_text(get(file)), "text");
+  EXPECT_EQ(read_file(get(file)), "text");
   EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt.sha256")));
 }
 
 TEST_F(Fetch, UnknownChecksumsAreRecordedAndHoldFromThenOn) {
   server_.set("a.txt", {.bytes = "text"});
   std::filesystem::remove(get(page("a.txt")));
-  EXPECT_EQ(file_text(folder_.path("a.txt.sha256")), sha256("text") + "  a.txt\n");
+  EXPECT_EQ(read_file(folder_.path("a.txt.sha256")), sha256("text") + "  a.txt\n");
   server_.set("a.txt", {.bytes = "changed"});
-  EXPECT_EQ(error_of(page("a.txt")), server_.address("a.txt") + ": the SHA-256 of what came is " +
-                                         sha256("changed") + ", expected " + sha256("text") +
-                                         " as at the first download (" + folder_.path("a.txt.sha256)"));
+  EXPECT_EQ(error_of(page("a.txt")), server_.address("a.txt") + ": expected the SHA-256 " + sha256("text") +
+                                         " of the first download (" + folder_.path("a.txt.sha256") +
+                                         "), got " + sha256("changed"));
 }
 
 TEST_F(Fetch, MissingFilesAndServersAreNamed) {
@@ -159,7 +155,7 @@ TEST_F(Fetch, MissingFilesAndServersAreNamed) {
   const std::string error = error_of({.address = "ftp://127.0.0.1/a.txt"});
   EXPECT_EQ(error.rfind("ftp://127.0.0.1/a.txt: Protocol \"ftp\" ", 0), 0u) << error;
   EXPECT_EQ(error_message([&] { get({.address = "http://127.0.0.1/"}); }),
-            "[download] 'http://127.0.0.1/' names no file");
+            "[download] 'http://127.0.0.1/' does not name a file");
 }
 
 TEST_F(Fetch, AnErrorOfTheProgressEndsTheDownload) {
@@ -212,15 +208,15 @@ class Unpack : public ::testing::Test {
 
 TEST_F(Unpack, FilesComeOutInTheirFolders) {
   EXPECT_EQ(error_of(tar_entry("./a.txt", "text") + tar_entry("b/c.txt", numbers()) + kTarEnd), "");
-  EXPECT_EQ(file_text(folder_.path("out/a.txt")), "text");
-  EXPECT_EQ(file_text(folder_.path("out/b/c.txt")), numbers());
+  EXPECT_EQ(read_file(folder_.path("out/a.txt")), "text");
+  EXPECT_EQ(read_file(folder_.path("out/b/c.txt")), numbers());
 }
 
 TEST_F(Unpack, NothingLeadsOutOfTheFolder) {
   EXPECT_EQ(error_of(tar_entry("../a.txt", "text") + kTarEnd),
-            folder_.path("a.tar: '../a.txt' would lead out of the folder"));
+            folder_.path("a.tar: '../a.txt' would be written outside the folder"));
   EXPECT_EQ(error_of(tar_entry("/tmp/fastweights-a.txt", "text") + kTarEnd),
-            folder_.path("a.tar: '/tmp/fastweights-a.txt' would lead out of the folder"));
+            folder_.path("a.tar: '/tmp/fastweights-a.txt' would be written outside the folder"));
   EXPECT_EQ(error_of(tar_entry("link", "", '2') + kTarEnd), "");
   EXPECT_FALSE(std::filesystem::exists(std::filesystem::symlink_status(folder_.path("out/link"))));
 }
@@ -242,8 +238,8 @@ TEST_F(Fetch, ASetAppearsWhenItIsComplete) {
   const std::string second = error();
   if (second.find("this build") != std::string::npos) GTEST_SKIP() << "built without libarchive";
   ASSERT_EQ(second, "");
-  EXPECT_EQ(file_text(folder_.path("Set/set-a/1.txt")), "one");
-  EXPECT_EQ(file_text(folder_.path("Set/Outcomes.txt")), "outcomes");
+  EXPECT_EQ(read_file(folder_.path("Set/set-a/1.txt")), "one");
+  EXPECT_EQ(read_file(folder_.path("Set/Outcomes.txt")), "outcomes");
   EXPECT_FALSE(std::filesystem::exists(folder_.path("downloads/Set/a.tar")));
   EXPECT_TRUE(std::filesystem::exists(folder_.path("downloads/Set/a.tar.sha256")));
   const size_t count = requests().size();
@@ -253,7 +249,7 @@ TEST_F(Fetch, ASetAppearsWhenItIsComplete) {
 
 TEST(Catalogue, EveryEntryIsUsable) {
   std::set<std::string> names;
-  for (const KnownSet& set : known_sets()) {
+  for (const KnownSet& set : catalogue()) {
     EXPECT_TRUE(names.insert(set.name).second) << set.name;
     EXPECT_FALSE(set.sentence.empty() || set.license.empty() || set.page.empty() || set.files.empty())
         << set.name;
@@ -264,8 +260,8 @@ TEST(Catalogue, EveryEntryIsUsable) {
     EXPECT_EQ(&known_set(set.name), &set);
   }
   EXPECT_EQ(error_message([] { known_set("Eigenworm"); }),
-            "there is no known data set 'Eigenworm'; the nearest is 'EigenWorms'");
+            "unknown data set 'Eigenworm'; the nearest is 'EigenWorms'");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

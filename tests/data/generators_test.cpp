@@ -6,7 +6,7 @@
 #include "data/readers.h"
 #include "support/support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using testing::error_message;
@@ -160,11 +160,11 @@ TEST(Generators, TheSameNumbersComeOnEveryMachine) {
 
 TEST(Generators, MistakesAreNamed) {
   EXPECT_EQ(error_message([] { make_data("spiral"); }),
-            "there is no built-in set 'spiral'; the nearest is 'spirals'");
+            "unknown built-in set 'spiral'; the nearest is 'spirals'");
   EXPECT_EQ(error_message([] { make_data("spirals:sample=3"); }),
             "spirals has no setting 'sample'; the nearest is 'samples'");
   EXPECT_EQ(error_message([] { make_data("spirals:samples"); }),
-            "spirals: settings look like samples=500, got 'samples'");
+            "spirals: expected settings such as samples=500, got 'samples'");
   EXPECT_EQ(error_message([] { make_data("spirals:samples=x"); }),
             "spirals: samples must be a whole number from 1 to 10000000, got 'x'");
   EXPECT_EQ(error_message([] { make_data("spirals:samples=2.5"); }),
@@ -182,4 +182,4 @@ TEST(Generators, EverySetIsListedWithItsSettings) {
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -15,7 +15,7 @@ class LocalServer {
   struct Page {
     std::string bytes = {};
     std::string tag = {};       ///< ETag; none, if empty
-    size_t cut_after = ~0ull;   ///< the connection breaks after so many bytes, once
+    size_t cut_after = ~0ull;   ///< the connection breaks once, after this number of bytes
     std::string location = {};  ///< redirects there
   };
 

@@ -6,7 +6,7 @@
 #include "data/parsers.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using Arrays = std::map<std::string, NpyArray>;
@@ -83,57 +83,54 @@ TEST(Npz, WithoutZlibDeflatedMembersSaySo) {
 
 TEST(Npz, BrokenArraysSayWhatIsWrong) {
   const auto said = [](const std::string& bytes) { return refusal([&] { parse_npy(bytes, "f: a"); }); };
-  EXPECT_EQ(said("hello"), "f: a: found no array of numpy, expected one");
+  EXPECT_EQ(said("hello"), "f: a: not a numpy array");
   EXPECT_EQ(said(npy(header("<f8", "(1,)"), "", 4)),
-            "f: a: found version 4 of the array format, expected 1, 2 or 3");
-  EXPECT_EQ(said(npy(header("<f8", "(1,)"), "").substr(0, 30)),
-            "f: a: found the end of the file inside the header");
+            "f: a: expected version 1, 2 or 3 of the array format, got 4");
+  EXPECT_EQ(said(npy(header("<f8", "(1,)"), "").substr(0, 30)), "f: a: the file ends inside the header");
   EXPECT_EQ(said(npy("{'descr': '<f8', 'shape': (1,)}", "")),
-            "f: a: found no 'fortran_order' in the header of the array, expected it");
+            "f: a: no 'fortran_order' in the header of the array");
   for (const char* type : {">f8", "<f2", "|O", "<c16", "<U", "<Ux", ""})
     EXPECT_NE(said(npy(header(type, "(1,)"), "12345678"))
                   .find("expected float32, float64, int32, int64 or strings"),
               std::string::npos)
         << type;
-  EXPECT_EQ(said(npy(header("<f8", "(-1,)"), "")), "f: a: found '-1,' in the shape, expected up to 8 sizes");
+  EXPECT_EQ(said(npy(header("<f8", "(-1,)"), "")), "f: a: shape: expected up to 8 sizes, got '-1,'");
   EXPECT_EQ(said(npy("{'fortran_order': False, 'descr': '<f8', 'shape': 3}", "")),
-            "f: a: found the shape '3}', expected numbers in parentheses");
+            "f: a: expected a shape in parentheses, got '3}'");
   EXPECT_EQ(said(npy(header("<f8", "(2,)"), "12345678")),
-            "f: a: found 8 bytes of data, expected more for its shape and 8 bytes per element");
+            "f: a: expected more data for the shape and 8 bytes per element, got 8 bytes");
   EXPECT_EQ(said(npy(header("<f8", "(99999999999999, 99999999999999)"), "12345678")),
-            "f: a: found 8 bytes of data, expected more for its shape and 8 bytes per element");
+            "f: a: expected more data for the shape and 8 bytes per element, got 8 bytes");
   EXPECT_EQ(said(npy(header("<f8", "(1,)"), "123456789")),
-            "f: a: found 9 bytes of data, expected 8 for its shape");
+            "f: a: expected 8 bytes of data for the shape, got 9");
 }
 
 TEST(Npz, BrokenArchivesSayWhatIsWrong) {
   const auto said = [](const std::string& bytes) { return refusal([&] { unzip(bytes, "f"); }); };
   const std::string good = zip({{"a.npy", "content"}}, Packing::Stored);
   EXPECT_EQ(unzip(good + "comment", "f").at(0).second, "content");
-  EXPECT_EQ(said(""), "f: found no end of a zip archive, expected an .npz file; was it cut off?");
+  EXPECT_EQ(said(""), "f: not a complete zip archive; the .npz file may be truncated");
   EXPECT_EQ(said(good.substr(0, good.size() - 3)),
-            "f: found no end of a zip archive, expected an .npz file; was it cut off?");
+            "f: not a complete zip archive; the .npz file may be truncated");
   const size_t data = good.find("content"), central = good.find("PK\1\2");
   const auto changed = [&](size_t at, char to) {
     std::string bad = good;
     bad[at] = to;
     return said(bad);
   };
-  EXPECT_EQ(changed(data, 'X'),
-            "f: a.npy: found another checksum than the archive says: the file is damaged");
-  EXPECT_EQ(changed(central, 'X'), "f: found a broken directory, expected 1 members in it");
-  EXPECT_EQ(changed(central + 8, 1), "f: a.npy: found an encrypted member, expected a plain one");
-  EXPECT_EQ(changed(central + 10, 12), "f: a.npy: found compression method 12, expected stored or deflated");
-  EXPECT_EQ(changed(central + 24, 3), "f: a.npy: found two sizes of stored data, expected one");
-  EXPECT_EQ(changed(central + 21, 1), "f: found more data in the directory than in the file");
-  EXPECT_EQ(changed(central + 28, 100), "f: found a broken directory, expected a name in it");
-  EXPECT_EQ(changed(central + 42, 5),
-            "f: a.npy: found no data where the directory says, expected a member there");
-  EXPECT_EQ(changed(central + 20, 100),
-            "f: a.npy: found the end of the file inside the data, expected 100 bytes");
+  EXPECT_EQ(changed(data, 'X'), "f: a.npy: checksum mismatch: the file is damaged");
+  EXPECT_EQ(changed(central, 'X'), "f: malformed directory; expected 1 members");
+  EXPECT_EQ(changed(central + 8, 1), "f: a.npy: encrypted members are not supported");
+  EXPECT_EQ(changed(central + 10, 12),
+            "f: a.npy: expected the compression method stored or deflated, got 12");
+  EXPECT_EQ(changed(central + 24, 3), "f: a.npy: the two sizes of stored data differ");
+  EXPECT_EQ(changed(central + 21, 1), "f: the directory claims more data than the file has");
+  EXPECT_EQ(changed(central + 28, 100), "f: malformed directory; expected a name");
+  EXPECT_EQ(changed(central + 42, 5), "f: a.npy: no member at the offset that the directory gives");
+  EXPECT_EQ(changed(central + 20, 100), "f: a.npy: the file ends inside the data; expected 100 bytes");
   std::string large = good;
   for (size_t i = 0; i < 4; ++i) large[central + 42 + i] = '\xff';
-  EXPECT_EQ(said(large), "f: a.npy: found a member of 4 GB or more, expected a smaller one; split the set");
+  EXPECT_EQ(said(large), "f: a.npy: members of 4 GB or more are not supported; split the set");
 }
 
 DataSet parsed(const Arrays& arrays) { return parse_npz(npz_bytes(arrays, Packing::Stored), "f"); }
@@ -177,47 +174,44 @@ TEST(NpzReader, SaysWhatIsWrong) {
     return said(arrays);
   };
   EXPECT_EQ(said(good), "");
-  EXPECT_EQ(with("label", integer_array({1})),
-            "f: found the array 'label', expected one of a data set; the nearest name is 'labels'");
-  EXPECT_EQ(said({}), "f: found no array 'values', expected [N, C] with offsets, or [B, L, C]");
+  EXPECT_EQ(with("label", integer_array({1})), "f: unknown array 'label'; the nearest name is 'labels'");
+  EXPECT_EQ(said({}), "f: no array 'values'; expected the shape [N, C] with offsets, or [B, L, C]");
   EXPECT_EQ(
       said({{"values", real_array({2, 1}, {1, 2})}}),
-      "f: found values of shape [2, 1] without offsets, expected [N, C] with offsets, or [B, L, C] without");
+      "f: values: expected the shape [N, C] with offsets, or [B, L, C] without, got [2, 1] without offsets");
   EXPECT_EQ(said({{"values", real_array({2, 1}, {1, 2})}, {"offsets", integer_array({0, 2})}}),
-            "f: found no times, expected [2]");
-  EXPECT_EQ(with("times", real_array({1}, {1})), "f: found times of shape [1], expected [2]");
-  EXPECT_EQ(with("times", text_array({"a", "b"})), "f: found strings in times, expected numbers");
+            "f: no array 'times'; expected the shape [2]");
+  EXPECT_EQ(with("times", real_array({1}, {1})), "f: times: expected the shape [2], got [1]");
+  EXPECT_EQ(with("times", text_array({"a", "b"})), "f: times: expected numbers, got strings");
   EXPECT_EQ(with("offsets", integer_array({0, 1})),
-            "f: found offsets that do not rise from 0 to 2, the rows of values");
-  EXPECT_EQ(with("offsets", real_array({2}, {0, 2})), "f: found no whole numbers in offsets, expected int64");
-  EXPECT_EQ(with("channels", text_array({"a", "b"})), "f: found 2 channels, expected 1");
+            "f: offsets: expected values that increase from 0 to 2, the number of rows");
+  EXPECT_EQ(with("offsets", real_array({2}, {0, 2})), "f: offsets: expected int64, got another type");
+  EXPECT_EQ(with("channels", text_array({"a", "b"})), "f: expected 1 channels, got 2");
   EXPECT_EQ(with("channels", real_array({1}, {1})),
-            "f: found floating-point numbers in channels, expected strings");
-  EXPECT_EQ(
-      with("labels", real_array({1}, {1})),
-      "f: found floating-point numbers in labels, expected int64 or strings; numbers to predict are called "
-      "targets");
-  EXPECT_EQ(with("labels", integer_array({-2})),
-            "f: found -2 in labels, expected 0 or more, or -1 for unknown");
+            "f: channels: expected strings, got floating-point numbers");
+  EXPECT_EQ(with("labels", real_array({1}, {1})),
+            "f: labels: expected int64 or strings, got floating-point numbers; values to predict belong in "
+            "targets");
+  EXPECT_EQ(with("labels", integer_array({-2})), "f: labels: expected 0 or more, or -1 for unknown, got -2");
   EXPECT_EQ(with("parts", text_array({"tset"})),
-            "f: found the part 'tset', expected train, validation, test or any");
-  EXPECT_EQ(with("statics", real_array({2}, {1, 2})), "f: found statics of shape [2], expected [1]");
-  EXPECT_EQ(with("times", real_array({2}, {1, 1})), "f: series 1: times must rise: row 2 has 1 after 1");
+            "f: expected the part train, validation, test or any, got 'tset'");
+  EXPECT_EQ(with("statics", real_array({2}, {1, 2})), "f: statics: expected the shape [1], got [2]");
+  EXPECT_EQ(with("times", real_array({2}, {1, 1})), "f: series 1: times must increase: row 2 has 1 after 1");
   Arrays names = good;
   names["targets"] = real_array({1}, {3});
   names["target_names"] = text_array({"a", "b"});
-  EXPECT_EQ(said(names), "f: found 2 target_names, expected 1");
+  EXPECT_EQ(said(names), "f: expected 1 target_names, got 2");
   Arrays classes = good;
   classes["classes"] = text_array({"a", "b"});
   classes["labels"] = integer_array({2});
   Arrays twice = good;
   twice["classes"] = text_array({"a", "a"});
-  EXPECT_EQ(said(twice), "f: found the class 'a' twice or without a name, expected each once");
-  EXPECT_EQ(said({{"values", real_array({0, 3, 1}, {})}}), "f: found no series, expected at least one");
-  EXPECT_EQ(said(classes), "f: found 2 in labels, expected 0 to 1, or -1 for unknown");
+  EXPECT_EQ(said(twice), "f: duplicate or empty class name 'a'");
+  EXPECT_EQ(said({{"values", real_array({0, 3, 1}, {})}}), "f: no series; expected at least one");
+  EXPECT_EQ(said(classes), "f: labels: expected 0 to 1, or -1 for unknown, got 2");
   EXPECT_EQ(said({{"values", real_array({1, 2, 1}, {1, 2})}, {"lengths", integer_array({3})}}),
-            "f: found 3 in lengths, expected 1 to 2");
+            "f: lengths: expected 1 to 2, got 3");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -6,7 +6,7 @@
 #include "data/scratch_folder.h"
 #include "support/support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using testing::error_message;
@@ -95,17 +95,16 @@ TEST(PhysioNet2012, LabelsAreDeathsInHospital) {
 }
 
 TEST(PhysioNet2012, EveryMistakeIsNamed) {
-  EXPECT_EQ(error_of("Time;Parameter\n"), "1:1: found 'Time;Parameter', expected 'Time,Parameter,Value'");
-  EXPECT_EQ(error_of(kHeader + "00:10,HR\n"), "2:1: found 2 fields, expected Time, Parameter and Value");
+  EXPECT_EQ(error_of("Time;Parameter\n"), "1:1: expected 'Time,Parameter,Value', got 'Time;Parameter'");
+  EXPECT_EQ(error_of(kHeader + "00:10,HR\n"),
+            "2:1: expected the fields Time, Parameter and Value, got 2 fields");
   for (const char* time : {"0010", "00:1", "00:60", "a:10", "-1:10", "00:-1", "", "00:100"})
     EXPECT_EQ(error_of(kHeader + time + ",HR,1\n"),
-              "2:1: found '" + std::string(time) + "', expected a time hh:mm");
-  EXPECT_EQ(error_of(kHeader + "00:10,HR,x\n"), "2:10: found 'x', expected a number in column 'Value'");
-  EXPECT_EQ(error_of(kHeader + "00:10,Tmp,36\n"),
-            "2:7: found 'Tmp', expected a parameter of the challenge; the nearest is "
-            "'Temp'");
+              "2:1: expected a time hh:mm, got '" + std::string(time) + "'");
+  EXPECT_EQ(error_of(kHeader + "00:10,HR,x\n"), "2:10: column 'Value': expected a number, got 'x'");
+  EXPECT_EQ(error_of(kHeader + "00:10,Tmp,36\n"), "2:7: unknown parameter 'Tmp'; the nearest is 'Temp'");
   EXPECT_EQ(error_of(kHeader + "00:10,HR,70\n00:09,HR,70\n"),
-            "3:1: found '00:09', expected times that do not fall");
+            "3:1: expected a time not earlier than in the previous row, got '00:09'");
 }
 
 TEST(PhysioNet2012, MistakesInOutcomesAreNamed) {
@@ -116,17 +115,18 @@ TEST(PhysioNet2012, MistakesInOutcomesAreNamed) {
     return error_message<std::runtime_error>([&] { read_physionet2012(folder.path(), {}); })
         .substr(file.size() + 1);
   };
-  EXPECT_EQ(error("RecordID,Death\n"), "1:1: found no column 'In-hospital_death', expected it");
-  EXPECT_EQ(error(kOutcomes + "1,2\n"), "2:1: found 2 fields, expected 6 as in the header");
+  EXPECT_EQ(error("RecordID,Death\n"), "1:1: no column 'In-hospital_death'");
+  EXPECT_EQ(error(kOutcomes + "1,2\n"), "2:1: expected 6 fields as in the header, got 2");
   EXPECT_EQ(error(kOutcomes + "1,6,1,5,-1,2\n"),
-            "2:12: found '2', expected 0 or 1 in column 'In-hospital_death'");
+            "2:12: column 'In-hospital_death': expected 0 or 1, got '2'");
 }
 
 TEST(PhysioNet2012, AFolderWithoutSetsIsAnError) {
   ScratchFolder folder;
-  EXPECT_EQ(error_message<std::runtime_error>([&] { read_physionet2012(folder.path(), {}); }),
-            folder.path() + ": no patients in set-a, set-b or set-c, as the challenge of 2012 unpacks");
+  EXPECT_EQ(
+      error_message<std::runtime_error>([&] { read_physionet2012(folder.path(), {}); }),
+      folder.path() + ": no patients in set-a, set-b or set-c, the folders of the PhysioNet challenge 2012");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -7,7 +7,7 @@
 #include "data/scratch_folder.h"
 #include "support/support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using testing::error_message;
@@ -32,8 +32,8 @@ std::string hours(int first, int last) {
   return text;
 }
 
-DataSet read(const ScratchFolder& folder, BadFiles bad_files = BadFiles::Stop) {
-  return read_physionet2019(folder.path(), {.bad_files = bad_files});
+DataSet read(const ScratchFolder& folder, const ReadOptions& options = {}) {
+  return read_physionet2019(folder.path(), options);
 }
 
 std::string error_of(const std::string& text) {
@@ -128,38 +128,38 @@ TEST(PhysioNet2019, BrokenFilesStopOrAreListed) {
   folder.write("p2.psv", kHeader + row("6o", "1", "0"));
   folder.write("p3.psv", "");
   EXPECT_EQ(error_message<std::runtime_error>([&] { read(folder); }),
-            folder.path("p2.psv:2:1: found '6o', expected a number in column 'HR'"));
-  const DataSet data = read(folder, BadFiles::Skip);
+            folder.path("p2.psv:2:1: column 'HR': expected a number, got '6o'"));
+  const DataSet data = read(folder, {.skip_bad = true});
   EXPECT_EQ(data.ids, std::vector<std::string>{"p1"});
   EXPECT_EQ(data.head.skipped,
-            (std::vector<std::string>{folder.path("p2.psv:2:1: found '6o', expected a number in column 'HR'"),
-                                      folder.path("p3.psv:1:1: found an empty file, expected a header")}));
+            (std::vector<std::string>{folder.path("p2.psv:2:1: column 'HR': expected a number, got '6o'"),
+                                      folder.path("p3.psv:1:1: expected a header, got an empty file")}));
 }
 
 TEST(PhysioNet2019, EveryMistakeIsNamed) {
-  EXPECT_EQ(error_of("HR|O2Sat|Tmp\n"), "1:10: found the column 'Tmp', expected 'Temp'");
-  EXPECT_EQ(error_of("HR|O2Sat\n"), "1:1: found 2 columns, expected 41");
-  EXPECT_EQ(error_of(kHeader + "60|NaN\n"), "2:1: found 2 fields, expected 41");
-  EXPECT_EQ(error_of(kHeader + row("60", "1", "0|7")), "2:1: found 42 fields, expected 41");
-  EXPECT_EQ(error_of(kHeader + row("inf", "1", "0")), "2:1: found 'inf', expected a number in column 'HR'");
-  EXPECT_EQ(error_of(kHeader + row("", "1", "0")), "2:1: found '', expected a number in column 'HR'");
+  EXPECT_EQ(error_of("HR|O2Sat|Tmp\n"), "1:10: expected the column 'Temp', got 'Tmp'");
+  EXPECT_EQ(error_of("HR|O2Sat\n"), "1:1: expected 41 columns, got 2");
+  EXPECT_EQ(error_of(kHeader + "60|NaN\n"), "2:1: expected 41 fields, got 2");
+  EXPECT_EQ(error_of(kHeader + row("60", "1", "0|7")), "2:1: expected 41 fields, got 42");
+  EXPECT_EQ(error_of(kHeader + row("inf", "1", "0")), "2:1: column 'HR': expected a number, got 'inf'");
+  EXPECT_EQ(error_of(kHeader + row("", "1", "0")), "2:1: column 'HR': expected a number, got ''");
   EXPECT_EQ(error_of(kHeader + row("60", "0", "0")),
-            "2:1: found the hour 0 in column 'ICULOS', expected a whole number from 1 on");
+            "2:1: column 'ICULOS': expected a whole number of at least 1, got 0");
   EXPECT_EQ(error_of(kHeader + row("60", "NaN", "0")),
-            "2:1: found the hour nan in column 'ICULOS', expected a whole number from 1 on");
+            "2:1: column 'ICULOS': expected a whole number of at least 1, got nan");
   EXPECT_EQ(error_of(kHeader + row("60", "4", "0") + row("60", "4", "0")),
-            "3:1: found the hour 4 in column 'ICULOS', expected a later one than 4");
-  EXPECT_EQ(error_of(kHeader + row("60", "1", "2")), "2:1: found 2 in column 'SepsisLabel', expected 0 or 1");
+            "3:1: column 'ICULOS': expected an hour after 4, got 4");
+  EXPECT_EQ(error_of(kHeader + row("60", "1", "2")), "2:1: column 'SepsisLabel': expected 0 or 1, got 2");
 }
 
 TEST(PhysioNet2019, AFolderWithoutPatientsIsAnError) {
   ScratchFolder folder;
   EXPECT_EQ(error_message<std::runtime_error>([&] { read(folder); }),
             folder.path() +
-                ": no .psv files below it; the challenge of 2019 unpacks to training_setA and "
-                "training_setB with one for each patient");
+                ": no .psv files below it; the PhysioNet challenge 2019 has a file per patient in "
+                "training_setA and training_setB");
   EXPECT_EQ(error_message<std::runtime_error>([&] { read_physionet2019(folder.path("none"), {}); }),
-            folder.path("none: there is no such folder"));
+            folder.path("none: no such folder"));
 }
 
 TEST(PhysioNet2019, LinesMayEndAsOnWindows) {
@@ -171,4 +171,4 @@ TEST(PhysioNet2019, LinesMayEndAsOnWindows) {
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -1,9 +1,9 @@
-#include "fastweights/prepare.h"
+#include "fastweights/data.h"
 
 #include "data/data_support.h"
 #include "support/support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using testing::error_message;
@@ -14,7 +14,7 @@ DataSet set_of(const std::vector<std::vector<double>>& times,
                const std::vector<std::vector<double>>& values) {
   std::vector<Series> all;
   for (size_t b = 0; b < times.size(); ++b) all.push_back({.times = times[b], .values = values[b]});
-  return collect({.name = "set", .channels = {"x", "y"}, .time_unit = "hour"}, all);
+  return collect_series({.name = "set", .channels = {"x", "y"}, .time_unit = "hour"}, all);
 }
 
 TEST(Prepare, MeanAndDeviationAreThoseOfObservedValues) {
@@ -105,8 +105,8 @@ TEST(Prepare, StaticFeaturesWithGapsHaveFlags) {
       {.times = {0}, .values = {0}, .statics = {1, 2, kMissing}, .targets = {10}},
       {.times = {0}, .values = {0}, .statics = {3, 2, 5}, .targets = {20}},
       {.times = {0}, .values = {0}, .statics = {5, 2, 7}, .targets = {kMissing}}};
-  const DataSet data =
-      collect({.name = "set", .channels = {"x"}, .statics = {"a", "b", "c"}, .targets = {"days"}}, all);
+  const DataSet data = collect_series(
+      {.name = "set", .channels = {"x"}, .statics = {"a", "b", "c"}, .targets = {"days"}}, all);
   const Preparation p = fit_preparation(data, {.scaling = Scaling::None});
   EXPECT_EQ(p.static_flags, (std::vector<int64_t>{2}));
   EXPECT_EQ(p.model_statics(), 4);
@@ -124,14 +124,13 @@ TEST(Prepare, TheModelSeesTimeCountsAndValues) {
 }
 
 TEST(Prepare, NothingToLearnFromIsRefused) {
-  EXPECT_EQ(error_message([] { fit_preparation(set_of({}, {})); }),
-            "[prepare] there are no series to train on");
+  EXPECT_EQ(error_message([] { fit_preparation(set_of({}, {})); }), "[prepare] no series to train on");
   EXPECT_EQ(error_message([] {
               fit_preparation(set_of({{0}}, {{1, 2}}), {.clip = -1});
             }),
             "[prepare] clip must not be negative, got -1");
-  EXPECT_EQ(error_message([] { fit_preparation(collect({.name = "set"}, {{.times = {0}}})); }),
-            "[prepare] 'set' has no channels: there is nothing for a model to read");
+  EXPECT_EQ(error_message([] { fit_preparation(collect_series({.name = "set"}, {{.times = {0}}})); }),
+            "[prepare] 'set' has no channels");
 }
 
 DataSet full_set() {
@@ -140,12 +139,12 @@ DataSet full_set() {
                          .statics = {"age", "size"},
                          .targets = {"days", "cost"},
                          .classes = {"up", "down"}};
-  return collect(head, {{.times = {0, 1},
-                         .values = {1, 2, 3, 4},
-                         .statics = {5, 6},
-                         .label = "down",
-                         .targets = {7, 8},
-                         .step_labels = {"up", "down"}}});
+  return collect_series(head, {{.times = {0, 1},
+                                .values = {1, 2, 3, 4},
+                                .statics = {5, 6},
+                                .label = "down",
+                                .targets = {7, 8},
+                                .step_labels = {"up", "down"}}});
 }
 
 TEST(Prepare, MatchedFindsNamesInAnyOrderAndLeavesOthersOut) {
@@ -154,7 +153,7 @@ TEST(Prepare, MatchedFindsNamesInAnyOrderAndLeavesOthersOut) {
                          .statics = {"size", "age"},
                          .targets = {"cost", "days", "more"},
                          .classes = {"down", "left", "up"}};
-  const DataSet data = collect(
+  const DataSet data = collect_series(
       head, {{.times = {0, 1},
               .values = {2, 9, 1, 4, 9, 3},
               .statics = {6, 5},
@@ -169,13 +168,13 @@ TEST(Prepare, MatchedFindsNamesInAnyOrderAndLeavesOthersOut) {
               .step_labels = {"left"}},
              {.times = {2}, .values = {0, 0, 0}, .statics = {1, 2}, .label = "", .targets = {1, 2, 3}}});
   const Preparation p = fit_preparation(full_set());
-  const DataSet same = matched(data, p);
-  expect_same(subset(same, {0}), [] {
+  const DataSet same = match_data(data, p);
+  expect_same(select_series(same, {0}), [] {
     DataSet expected = full_set();
     expected.ids = {""};
     return expected;
   }());
-  // a class that the model does not know, and one that nobody knows
+  // a class unknown to the model, and an unknown label
   EXPECT_EQ(same.labels, (std::vector<int64_t>{1, -1, -1}));
   EXPECT_EQ(same.step_labels, (std::vector<int64_t>{0, 1, -1, -1}));
   expect_equal(same.values, {1, 2, 3, 4, 1, kMissing, 0, 0}, "value");
@@ -187,33 +186,31 @@ TEST(Prepare, MatchedRefusesWhatIsMissing) {
     DataSet data = full_set();
     data.head.name = "new";
     change(data.head);
-    return refusal([&] { matched(data, p); });
+    return refusal([&] { match_data(data, p); });
   };
   EXPECT_EQ(refused([](DataHead& head) {
               head.channels = {"xx", "y"};
             }),
-            "the model was trained with channel 'x', and 'new' has none of that name; the nearest is 'xx'");
-  EXPECT_EQ(
-      refused([](DataHead& head) {
-        head.statics = {"aged", "size"};
-      }),
-      "the model was trained with static feature 'age', and 'new' has none of that name; the nearest is "
-      "'aged'");
-  EXPECT_EQ(
-      refused([](DataHead& head) {
-        head.targets = {"days", "coast"};
-      }),
-      "the model was trained with target 'cost', and 'new' has none of that name; the nearest is 'coast'");
+            "the model was trained with channel 'x', which 'new' lacks; the nearest is 'xx'");
+  EXPECT_EQ(refused([](DataHead& head) {
+              head.statics = {"aged", "size"};
+            }),
+            "the model was trained with static feature 'age', which 'new' lacks; the nearest is "
+            "'aged'");
+  EXPECT_EQ(refused([](DataHead& head) {
+              head.targets = {"days", "coast"};
+            }),
+            "the model was trained with target 'cost', which 'new' lacks; the nearest is 'coast'");
 }
 
 TEST(Prepare, MatchedDataNeedNotKnowTheirTargets) {
   DataSet data = full_set();
   data.head.targets = {};
   data.targets = {};
-  const DataSet same = matched(data, fit_preparation(full_set()));
+  const DataSet same = match_data(data, fit_preparation(full_set()));
   EXPECT_EQ(same.head.targets, (Texts{"days", "cost"}));
   expect_equal(same.targets, {kMissing, kMissing}, "target");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -1,9 +1,9 @@
-#include "fastweights/read.h"
+#include "fastweights/data.h"
 
 #include "data/data_support.h"
 #include "data/npz.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 const char* const kTs = "@univariate true\n@classLabel true a\n@data\n1,2:a\n";
@@ -36,8 +36,7 @@ TEST(ReadData, FoldersAreKnownByWhatIsInThem) {
   folder.file("d/a.csv", "time,x\n0,1\n");
   EXPECT_EQ(read_data(folder.path("d")).head.origin, "csv-folder");
   folder.file("e/a.csv", "time,x\n0,1\n");
-  EXPECT_EQ(refusal([&] { read_data(folder.path("e")); }),
-            folder.path("e/labels.csv") + ": there is no such file");
+  EXPECT_EQ(refusal([&] { read_data(folder.path("e")); }), folder.path("e/labels.csv") + ": no such file");
 }
 
 TEST(ReadData, AFormatCanBeAskedFor) {
@@ -50,19 +49,16 @@ TEST(ReadData, PathsThatAreNothingSayWhatThereIs) {
   const TestFolder folder;
   const std::string formats =
       "ts, arff, csv, csv-folder, npz, physionet2019, physionet2012, speech, built-in";
-  EXPECT_EQ(
-      refusal([] { read_data("spirls:samples=3"); }),
-      "spirls:samples=3: there is no such file or folder, and no built-in set; the nearest set is 'spirals'; "
-      "formats are " +
-          formats);
+  EXPECT_EQ(refusal([] { read_data("spirls:samples=3"); }),
+            "spirls:samples=3: no such file, folder or built-in set; the nearest set is 'spirals'; "
+            "the formats are " +
+                formats);
   EXPECT_EQ(refusal([&] { read_data(folder.path("")); }),
-            folder.path("") + ": this looks like none of the formats, which are " + formats +
-                "; name one with the option format");
-  EXPECT_EQ(refusal([&] { read_data(folder.file("a.txt", "hello\n")); }),
-            folder.path("a.txt") + ": this looks like none of the formats, which are " + formats +
-                "; name one with the option format");
-  EXPECT_EQ(refusal([&] { read_data("none.csv", {.format = "csv"}); }).substr(0, 40),
-            "none.csv: there is no such file or folde");
+            folder.path("") + ": unknown format; expected one of " + formats + "; set the format explicitly");
+  EXPECT_EQ(
+      refusal([&] { read_data(folder.file("a.txt", "hello\n")); }),
+      folder.path("a.txt") + ": unknown format; expected one of " + formats + "; set the format explicitly");
+  EXPECT_EQ(refusal([&] { read_data("none.csv", {.format = "csv"}); }), "none.csv: no such file or folder");
 }
 
 TEST(ReadData, EveryFormatHasASentence) {
@@ -72,4 +68,4 @@ TEST(ReadData, EveryFormatHasASentence) {
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -8,12 +8,12 @@
 
 namespace fastweights::testing {
 
-/// An empty folder that is gone after the test.
+/// An empty folder, removed after the test.
 class ScratchFolder {
  public:
   ScratchFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "fastweights-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no folder can be made");
+    if (!mkdtemp(name.data())) throw std::runtime_error("cannot create a folder");
     path_ = name;
   }
   ~ScratchFolder() { std::filesystem::remove_all(path_); }

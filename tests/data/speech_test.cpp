@@ -10,7 +10,7 @@
 #include "data/scratch_folder.h"
 #include "support/support.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 using testing::error_message;
@@ -83,7 +83,7 @@ TEST(SpeechMfcc, SilenceIsTheOffsetAndNothingElse) {
 
 TEST(SpeechMfcc, TooShortWavesAreRefused) {
   EXPECT_EQ(error_message([] { Mfcc(16000)(std::vector<double>(100)); }),
-            "[mfcc] more than 100 samples are needed, got 100");
+            "[mfcc] expected more than 100 samples, got 100");
 }
 
 // a RIFF file of 16-bit samples
@@ -178,15 +178,14 @@ TEST_F(Speech, ClipsOfOtherLengthsAreLeftOut) {
 }
 
 TEST_F(Speech, EveryMistakeIsNamed) {
-  EXPECT_EQ(error(),
-            folder_.path() + ": no .wav files in folders of it; there must be a folder for each word");
+  EXPECT_EQ(error(), folder_.path() + ": no .wav files in its folders; expected a folder per word");
   const std::string file = folder_.write("bed/a.wav", wav(noise(8000, 1), 8000));
-  EXPECT_EQ(error(), file + ": 8000 samples a second, expected 16000");
+  EXPECT_EQ(error(), file + ": expected 16000 samples per second, got 8000");
   folder_.write("bed/a.wav", wav(noise(32000, 1), 16000, 2));
-  EXPECT_EQ(error(), file + ": 2 channels, expected one");
+  EXPECT_EQ(error(), file + ": expected one channel, got 2");
   folder_.write("bed/a.wav", "no sound");
   EXPECT_EQ(error().rfind(file + ": not a sound file: ", 0), 0u) << error();
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -6,7 +6,7 @@
 #include "data/data_support.h"
 #include "data/time_axis.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 TEST(Text, NumbersAreReadToTheLastBitAndPrintedSo) {
@@ -37,13 +37,11 @@ TEST(Text, AnInfiniteValueIsNoNumber) {
   EXPECT_EQ(refusal([] {
               number_or_missing("1e999", {"f", 3, 7});
             }),
-            "f:3:7: found '1e999', expected a number");
+            "f:3:7: expected a number, got '1e999'");
 }
 
 TEST(Text, LinesEndInBothWaysAndTheMarkIsNoText) {
-  Lines lines(
-      "\xEF\xBB\xBF"
-      "a\r\nb\n\nc");
+  Lines lines("\xEF\xBB\xBFa\r\nb\n\nc");
   std::vector<std::string> found;
   while (lines.next()) found.emplace_back(lines.line());
   EXPECT_EQ(found, (std::vector<std::string>{"a", "b", "", "c"}));
@@ -52,16 +50,15 @@ TEST(Text, LinesEndInBothWaysAndTheMarkIsNoText) {
 
 TEST(Text, FilesThatCannotBeReadSaySo) {
   const TestFolder folder;
-  EXPECT_EQ(refusal([&] { whole_file(folder.path("none")); }),
-            folder.path("none") + ": there is no such file");
-  EXPECT_EQ(refusal([&] { whole_file(folder.path("")); }),
-            folder.path("") + ": this is a folder, a file is expected");
-  EXPECT_EQ(whole_file(folder.file("empty", "")), "");
+  EXPECT_EQ(refusal([&] { read_file(folder.path("none")); }), folder.path("none") + ": no such file");
+  EXPECT_EQ(refusal([&] { read_file(folder.path("")); }),
+            folder.path("") + ": expected a file, got a folder");
+  EXPECT_EQ(read_file(folder.file("empty", "")), "");
 }
 
 TEST(Text, ZeroBytesAreNoText) {
   EXPECT_EQ(refusal([] { require_text(std::string_view("ab\nc\0", 5), "f"); }),
-            "f:2:2: found a zero byte, expected text in UTF-8; UTF-16 has such bytes, and so have archives");
+            "f:2:2: expected text in UTF-8, got a zero byte; the file may be UTF-16 or an archive");
   EXPECT_EQ(refusal([] { require_text("caf\xE9", "f"); }), "");
 }
 
@@ -96,9 +93,9 @@ TEST(Text, RowsBehindAQuotedLineEndAreCountedRight) {
 
 TEST(Text, BrokenQuotesSayWhere) {
   EXPECT_EQ(refusal([] { table("a,b\n1,\"2\n"); }),
-            "t:2:3: found a quote that is never closed, expected \" at the end");
+            "t:2:3: expected a closing \" before the end of the file");
   EXPECT_EQ(refusal([] { table("a,b\n1,\"2\"x\n"); }),
-            "t:2:3: found text behind a closing quote, expected a separator");
+            "t:2:3: expected a separator after the closing quote, got text");
 }
 
 TEST(Dates, AreInstantsWhateverTheirZone) {
@@ -149,19 +146,19 @@ TEST(Dates, AndNumbersDoNotMix) {
   EXPECT_EQ(refusal([&] {
               numbers.read("2020-01-01", {"f", 3, 4});
             }),
-            "f:3:4: found the date '2020-01-01', expected a number as before");
+            "f:3:4: expected a number as in earlier rows, got the date '2020-01-01'");
   dates.read("2020-01-01", {"f", 2, 1});
   EXPECT_EQ(refusal([&] {
               dates.read("7", {"f", 3, 4});
             }),
-            "f:3:4: found the number '7', expected a date as before");
+            "f:3:4: expected a date as in earlier rows, got the number '7'");
   EXPECT_EQ(refusal([&] {
               dates.read("soon", {"f", 3, 4});
             }),
-            "f:3:4: found 'soon', expected a time: a number or a date like 2020-02-29T12:30:00Z");
+            "f:3:4: expected a time, a number or a date such as 2020-02-29T12:30:00Z, got 'soon'");
   EXPECT_EQ(refusal([&] { dates.join(numbers, "g"); }),
-            "g: times are numbers, in the other files they are dates");
+            "g: expected times as dates as in the other files, got numbers");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

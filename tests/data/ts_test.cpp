@@ -2,7 +2,7 @@
 #include "data/parsers.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 const std::string kHead =
@@ -27,8 +27,7 @@ TEST(TsReader, RaggedSeriesWithMissingValuesAreReadAsTheyAre) {
 
 TEST(TsReader, DimensionsWithOtherTimesAreMerged) {
   const DataSet data = parsed(
-      "@timestamps true\n@dimensions 3\n@classLabel false\n@data\n"
-      "(0,1),(2.5,2): (1,3) , (2.5,?) ,(4,5):?\n");
+      "@timestamps true\n@dimensions 3\n@classLabel false\n@data\n(0,1),(2.5,2): (1,3) , (2.5,?) ,(4,5):?\n");
   expect_equal(data.times, {0, 1, 2.5, 4}, "time");
   expect_equal(data.values,
                {1, kMissing, kMissing, kMissing, 3, kMissing, 2, kMissing, kMissing, kMissing, 5, kMissing},
@@ -38,8 +37,8 @@ TEST(TsReader, DimensionsWithOtherTimesAreMerged) {
 
 TEST(TsReader, TimestampsMayBeDates) {
   const DataSet data = parsed(
-      "@timestamps true\n@univariate true\n@classLabel true x\n@data\n"
-      "(2017-07-03 01:00:00,10),(2017-07-03 01:30:00,20):x\n(2017-07-03T03:00:00+02:00,5):x\n");
+      "@timestamps true\n@univariate true\n@classLabel true x\n@data\n(2017-07-03 01:00:00,10),(2017-07-03 "
+      "01:30:00,20):x\n(2017-07-03T03:00:00+02:00,5):x\n");
   expect_equal(data.times, {0, 1800, 0}, "time");
   EXPECT_EQ(data.head.time_zero, "2017-07-03T01:00:00Z");
   EXPECT_EQ(data.head.time_unit, "second");
@@ -74,9 +73,8 @@ TEST(TsReader, FoldersJoinTheirParts) {
   std::remove(folder.path("Set/Set_TRAIN.ts").c_str());
   EXPECT_EQ(read_ts(folder.path("Set"), {}).ids, (std::vector<std::string>{"test-1"}));
   std::remove(folder.path("Set/Set_TEST.ts").c_str());
-  EXPECT_EQ(
-      refusal([&] { read_ts(folder.path("Set"), {}); }),
-      folder.path("Set") + ": found neither Set_TRAIN.ts nor Set_TEST.ts, expected at least one of them");
+  EXPECT_EQ(refusal([&] { read_ts(folder.path("Set"), {}); }),
+            folder.path("Set") + ": expected Set_TRAIN.ts or Set_TEST.ts, got neither");
 }
 
 TEST(TsReader, PartsThatDifferAreRefused) {
@@ -84,48 +82,47 @@ TEST(TsReader, PartsThatDifferAreRefused) {
   folder.file("S/S_TRAIN.ts", kHead + "@data\n1:2:a\n");
   folder.file("S/S_TEST.ts", "@dimensions 2\n@classLabel true a b c\n@data\n5:6:c\n");
   EXPECT_EQ(refusal([&] { read_ts(folder.path("S"), {}); }),
-            folder.path("S/S_TEST.ts") + ": found 3 classes, expected the 2 of the other part");
+            folder.path("S/S_TEST.ts") + ": expected 2 classes as in the other part, got 3");
 }
 
 TEST(TsReader, HeadersSayWhatIsWrong) {
-  EXPECT_EQ(said(""), "f:1:1: found the end of the file, expected @data");
-  EXPECT_EQ(said("@univariate true\n"), "f:1:1: found the end of the file, expected @data");
-  EXPECT_EQ(said("hello\n"), "f:1:1: found 'hello', expected a line that begins with @ or #, or @data");
-  EXPECT_EQ(said("@timestamps maybe\n"), "f:1:13: found 'maybe', expected true or false");
-  EXPECT_EQ(said(" @missing\n"), "f:1:2: found nothing behind '@missing', expected true or false");
-  EXPECT_EQ(said("@dimensions 0\n"), "f:1:13: found '0', expected a whole number from 1");
-  EXPECT_EQ(said("@seriesLength 1.5\n"), "f:1:15: found '1.5', expected a whole number from 1");
-  EXPECT_EQ(said("@classLabel true a b a\n"), "f:1:22: found the class 'a' twice, expected each once");
-  EXPECT_EQ(said(kHead + "@data\n"), "f:6:1: found no case behind @data");
+  EXPECT_EQ(said(""), "f:1:1: expected @data, got the end of the file");
+  EXPECT_EQ(said("@univariate true\n"), "f:1:1: expected @data, got the end of the file");
+  EXPECT_EQ(said("hello\n"), "f:1:1: expected a line starting with @ or #, or @data, got 'hello'");
+  EXPECT_EQ(said("@timestamps maybe\n"), "f:1:13: expected true or false, got 'maybe'");
+  EXPECT_EQ(said(" @missing\n"), "f:1:2: expected true or false after '@missing', got nothing");
+  EXPECT_EQ(said("@dimensions 0\n"), "f:1:13: expected a whole number of at least 1, got '0'");
+  EXPECT_EQ(said("@seriesLength 1.5\n"), "f:1:15: expected a whole number of at least 1, got '1.5'");
+  EXPECT_EQ(said("@classLabel true a b a\n"), "f:1:22: duplicate class 'a'");
+  EXPECT_EQ(said(kHead + "@data\n"), "f:6:1: no case after @data");
 }
 
 TEST(TsReader, CasesSayWhatIsWrong) {
-  EXPECT_EQ(said(kHead + "@data\n1,2:3,x:a\n"), "f:7:7: found 'x', expected a number, ? or NaN");
-  EXPECT_EQ(said(kHead + "@data\n1,inf:3,4:a\n"), "f:7:3: found 'inf', expected a number, ? or NaN");
-  EXPECT_EQ(said(kHead + "@data\n1,2:a\n"), "f:7:1: found 1 dimensions and a label, expected 2");
+  EXPECT_EQ(said(kHead + "@data\n1,2:3,x:a\n"), "f:7:7: expected a number, ? or NaN, got 'x'");
+  EXPECT_EQ(said(kHead + "@data\n1,inf:3,4:a\n"), "f:7:3: expected a number, ? or NaN, got 'inf'");
+  EXPECT_EQ(said(kHead + "@data\n1,2:a\n"), "f:7:1: expected 2 dimensions and a label, got 1");
   EXPECT_EQ(said(kHead + "@data\n1,2:3:a\n"),
-            "f:7:1: found 1 values in dimension 2, expected 2 as in the longest one");
-  EXPECT_EQ(said(kHead + "@data\n1,2:3,4:\n"),
-            "f:7:9: found nothing, expected a label, or ? for an unknown one");
-  EXPECT_EQ(said(kHead + "@data\n1,2:3,4:aa\n"), "f:7: there is no class 'aa'; the nearest is 'a'");
+            "f:7:1: dimension 2: expected 2 values as in the longest one, got 1");
+  EXPECT_EQ(said(kHead + "@data\n1,2:3,4:\n"), "f:7:9: expected a label, or ? if unknown, got nothing");
+  EXPECT_EQ(said(kHead + "@data\n1,2:3,4:aa\n"), "f:7: unknown class 'aa'; the nearest is 'a'");
   EXPECT_EQ(said(kHead + "@equalLength true\n@seriesLength 3\n@data\n1,2:3,4:a\n"),
-            "f:9:1: found 2 values, expected 3, which @seriesLength says");
+            "f:9:1: expected 3 values as in @seriesLength, got 2");
   EXPECT_EQ(said("@classLabel true a\n@data\na\n"),
-            "f:3:1: found 0 dimensions and a label, expected at least 1");
-  EXPECT_EQ(said("@targetlabel true\n@data\n1:a\n"), "f:3:3: found 'a', expected a number");
+            "f:3:1: expected at least 1 dimensions and a label, got 0");
+  EXPECT_EQ(said("@targetlabel true\n@data\n1:a\n"), "f:3:3: expected a number, got 'a'");
 }
 
 TEST(TsReader, TimestampsSayWhatIsWrong) {
   const std::string head = "@timestamps true\n@univariate true\n@classLabel true x\n@data\n";
-  EXPECT_EQ(said(head + "(0,1),(1,2:x\n"), "f:5:1: found 0 dimensions and a label, expected 1");
-  EXPECT_EQ(said(head + "(0,1),1:x\n"), "f:5:7: found '1', expected (time,value)");
-  EXPECT_EQ(said(head + "(0 1):x\n"), "f:5:1: found '(0 1)', expected (time,value)");
-  EXPECT_EQ(said(head + "(0,1)(1,2):x\n"), "f:5:6: found '(1,2)', expected a comma");
-  EXPECT_EQ(said(head + "(1,1),(1,2):x\n"), "f:5:8: found the time '1', expected a later one than before");
+  EXPECT_EQ(said(head + "(0,1),(1,2:x\n"), "f:5:1: expected 1 dimensions and a label, got 0");
+  EXPECT_EQ(said(head + "(0,1),1:x\n"), "f:5:7: expected (time,value), got '1'");
+  EXPECT_EQ(said(head + "(0 1):x\n"), "f:5:1: expected (time,value), got '(0 1)'");
+  EXPECT_EQ(said(head + "(0,1)(1,2):x\n"), "f:5:6: expected a comma, got '(1,2)'");
+  EXPECT_EQ(said(head + "(1,1),(1,2):x\n"), "f:5:8: expected a later time than the previous one, got '1'");
   EXPECT_EQ(said(head + "(0,1),(2020-01-01,2):x\n"),
-            "f:5:8: found the date '2020-01-01', expected a number as before");
-  EXPECT_EQ(said(head + "?:x\n"), "f:5: a series needs at least one row");
+            "f:5:8: expected a number as in earlier rows, got the date '2020-01-01'");
+  EXPECT_EQ(said(head + "?:x\n"), "f:5: expected at least one row, got none");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

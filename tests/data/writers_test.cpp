@@ -3,7 +3,7 @@
 #include "data/data_support.h"
 #include "data/readers.h"
 
-namespace fastweights {
+namespace fastweights::data {
 namespace {
 
 const char* const kTable =
@@ -37,21 +37,21 @@ DataSet full_set() {
                          .classes = {"10", "9", "z"},
                          .time_unit = "hour",
                          .time_zero = "2020-01-01T00:00:00Z"};
-  return collect(head, {{.id = "a b",
-                         .group = "p",
-                         .part = Part::Train,
-                         .times = {0, 0.1},
-                         .values = {1, 2, kMissing, 1.0 / 3},
-                         .statics = {61.5},
-                         .label = "9",
-                         .targets = {1, kMissing},
-                         .step_labels = {"z", ""}},
-                        {.id = "c",
-                         .part = Part::Validation,
-                         .times = {-1e-9},
-                         .values = {kMissing, kMissing},
-                         .statics = {kMissing},
-                         .targets = {2, 3}}});
+  return collect_series(head, {{.id = "a b",
+                                .group = "p",
+                                .part = Part::Train,
+                                .times = {0, 0.1},
+                                .values = {1, 2, kMissing, 1.0 / 3},
+                                .statics = {61.5},
+                                .label = "9",
+                                .targets = {1, kMissing},
+                                .step_labels = {"z", ""}},
+                               {.id = "c",
+                                .part = Part::Validation,
+                                .times = {-1e-9},
+                                .values = {kMissing, kMissing},
+                                .statics = {kMissing},
+                                .targets = {2, 3}}});
 }
 
 TEST(DataWriters, ArraysKeepEverything) {
@@ -100,23 +100,24 @@ TEST(DataWriters, TsComesBackWithAndWithoutTimes) {
   const TestFolder folder;
   const DataHead head = {.name = "S", .channels = {"u", "channel 2"}, .classes = {"b", "a"}};
   for (const double step : {1.0, 0.1}) {
-    const DataSet data =
-        collect(head, {{.id = "train-1",
-                        .part = Part::Train,
-                        .times = {0, step},
-                        .values = {1, 2, kMissing, kMissing},
-                        .label = "a"},
-                       {.id = "train-2", .part = Part::Train, .times = {0}, .values = {1.0 / 3, kMissing}},
-                       {.id = "test-1",
-                        .part = Part::Test,
-                        .times = {0, step, 2 * step},
-                        .values = {1, 4, kMissing, 5, 3, 6},
-                        .label = "b"}});
+    const DataSet data = collect_series(
+        head, {{.id = "train-1",
+                .part = Part::Train,
+                .times = {0, step},
+                .values = {1, 2, kMissing, kMissing},
+                .label = "a"},
+               {.id = "train-2", .part = Part::Train, .times = {0}, .values = {1.0 / 3, kMissing}},
+               {.id = "test-1",
+                .part = Part::Test,
+                .times = {0, step, 2 * step},
+                .values = {1, 4, kMissing, 5, 3, 6},
+                .label = "b"}});
     write_ts(data, folder.path("S"));
     expect_same(data, read_ts(folder.path("S"), {}));
   }
-  const DataSet targets = collect({.channels = {"channel 1"}, .targets = {"target"}},
-                                  {{.id = "case-1", .times = {0, 1}, .values = {1, 2}, .targets = {0.1}}});
+  const DataSet targets =
+      collect_series({.channels = {"channel 1"}, .targets = {"target"}},
+                     {{.id = "case-1", .times = {0, 1}, .values = {1, 2}, .targets = {0.1}}});
   write_ts(targets, folder.path("t.ts"));
   expect_same(targets, read_ts(folder.path("t.ts"), {}));
 }
@@ -128,42 +129,40 @@ TEST(DataWriters, WhatAFormatHasNoPlaceForIsRefused) {
     EXPECT_FALSE(std::filesystem::exists(folder.path(name))) << name;
     return what.substr(what.find(": ") + 2);
   };
-  DataSet plain = collect({.channels = {"x"}}, {{.id = "a", .times = {0}, .values = {1}, .label = "u v"}});
+  DataSet plain =
+      collect_series({.channels = {"x"}}, {{.id = "a", .times = {0}, .values = {1}, .label = "u v"}});
   EXPECT_EQ(said(full_set(), "f.ts", "ts"),
-            "cannot be written: a .ts file has no place for static features and labels of steps; write .npz");
-  EXPECT_EQ(said(plain, "f.ts", ""), "cannot be written: a class of a .ts file cannot be called 'u v'");
+            "cannot be written: a .ts file cannot store static features or step labels; write .npz");
+  EXPECT_EQ(said(plain, "f.ts", ""), "cannot be written: a .ts file cannot store the class name 'u v'");
   plain.head.classes = {"NA"};
   EXPECT_EQ(said(plain, "f.csv", ""), "cannot be written: the class 'NA' would read as unknown");
   EXPECT_EQ(said(plain, "S", "ts"),
-            "cannot be written: a folder of .ts files has series for training and testing alone; name a .ts "
-            "file, or "
-            "write .npz");
+            "cannot be written: a folder of .ts files has a training and a test part only; write a .ts file "
+            "or .npz");
   EXPECT_EQ(said(plain, "S_TRAIN.ts", ""),
-            "cannot be written: the file's name says which part its series are, and they are of another; "
-            "name a folder");
+            "cannot be written: the file name implies another part than that of its series; write a folder");
   plain.head.classes = {"u"};
   plain.head.channels = {"time"};
   EXPECT_EQ(said(plain, "f.csv", ""),
-            "cannot be written: a column cannot be called 'time' there, or not twice");
+            "cannot be written: the column name 'time' is reserved, empty or duplicate");
   plain.head.channels = {"x"};
   plain.ids = {"../a"};
-  EXPECT_EQ(said(plain, "d", ""), "cannot be written: no file can be called '../a.csv' there");
-  EXPECT_EQ(said(subset(full_set(), {0, 0}), "f.csv", ""),
-            "cannot be written: ids must differ, and 'a b' does not");
+  EXPECT_EQ(said(plain, "d", ""), "cannot be written: '../a.csv' cannot be the name of a file there");
+  EXPECT_EQ(said(select_series(full_set(), {0, 0}), "f.csv", ""),
+            "cannot be written: empty or duplicate id 'a b'");
   DataSet two = full_set();
   two.head.statics.clear();
   two.step_labels.clear();
   EXPECT_EQ(said(two, "f.ts", ""),
-            "cannot be written: a .ts file has a label or one target, not more; write .npz");
+            "cannot be written: a .ts file can store either a label or one target; write .npz");
   EXPECT_THROW(write_data(plain, folder.path("f.xls")), std::invalid_argument);
 }
 
 TEST(DataWriters, AFileThatCannotBeWrittenSaysSo) {
   const TestFolder folder;
   const std::string file = folder.file("file", "");
-  EXPECT_EQ(refusal([&] { write_npz(full_set(), file + "/f.npz"); }),
-            file + "/f.npz: the file cannot be written");
+  EXPECT_EQ(refusal([&] { write_npz(full_set(), file + "/f.npz"); }), file + "/f.npz: cannot be written");
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::data

@@ -10,8 +10,8 @@
 #include "data/parsers.h"
 #include "data/writers.h"
 
-/// libFuzzer: the first byte is a format, the others are a file. It is refused with an error, or it is a data
-/// set that comes back from an .npz file with the same numbers.
+/// libFuzzer: the first byte selects the format, the others are the file. It is rejected with an error, or it
+/// is a data set that reads back from an .npz file with the same values.
 
 namespace {
 
@@ -26,8 +26,7 @@ const std::vector<std::string> kNames = {"values",    "times",   "offsets",     
                                          "time_unit", "lengths", "target_names", "groups",  "step_labels"};
 constexpr std::string_view kMagic = "\x93NUMPY";
 
-// arrays one after another, each behind a byte for its name: in an archive any change would break its
-// checksum
+// arrays one after another, each after a byte for its name: in an archive any change would break the checksum
 std::string archive_of(std::string_view arrays) {
   std::vector<std::pair<std::string, std::string>> members;
   for (size_t at = arrays.find(kMagic, 1); at != std::string_view::npos;) {
@@ -37,14 +36,14 @@ std::string archive_of(std::string_view arrays) {
     members.emplace_back(kNames[name] + ".npy", arrays.substr(at, end - at));
     at = next;
   }
-  return fastweights::zip(members, fastweights::Packing::Stored);
+  return fastweights::data::zip(members, fastweights::data::Packing::Stored);
 }
 
 DataSet parsed(uint8_t format, std::string_view text) {
-  if (format % 5 == 0) return fastweights::finished(fastweights::parse_ts(text, "f"), {});
-  if (format % 5 == 1) return fastweights::finished(fastweights::parse_arff(text, "f"), {});
-  if (format % 5 == 2) return fastweights::finished(fastweights::parse_csv(text, "f", {}), {});
-  return fastweights::parse_npz(format % 5 == 3 ? std::string(text) : archive_of(text), "f");
+  if (format % 5 == 0) return fastweights::data::finished(fastweights::data::parse_ts(text, "f"), {});
+  if (format % 5 == 1) return fastweights::data::finished(fastweights::data::parse_arff(text, "f"), {});
+  if (format % 5 == 2) return fastweights::data::finished(fastweights::data::parse_csv(text, "f", {}), {});
+  return fastweights::data::parse_npz(format % 5 == 3 ? std::string(text) : archive_of(text), "f");
 }
 
 void check(const DataSet& data) {
@@ -57,9 +56,10 @@ void check(const DataSet& data) {
 }
 
 void check_again(DataSet data) {
-  // names that are no UTF-8 may become the same one
-  data.head.classes = fastweights::numbered_channels(data.head.classes.size());
-  const DataSet back = fastweights::parse_npz(fastweights::npz_of(data, fastweights::Packing::Stored), "g");
+  // names that are not UTF-8 may become equal
+  data.head.classes = fastweights::data::numbered_channels(data.head.classes.size());
+  const DataSet back =
+      fastweights::data::parse_npz(fastweights::data::npz_of(data, fastweights::data::Packing::Stored), "g");
   require(back.offsets == data.offsets && back.times == data.times &&
           back.values.size() == data.values.size());
   for (size_t i = 0; i < data.values.size(); ++i)
@@ -68,14 +68,14 @@ void check_again(DataSet data) {
 
 }  // namespace
 
-// writes arrays for the fuzzer to start from, if it is told where
+// writes seeds for the fuzzer into this folder, if it is set
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   const char* folder = std::getenv("FASTWEIGHTS_SEEDS");
   if (!folder) return 0;
   const std::string table = "id,time,x,label,part\na,0,1.5,u,train\nb,0,,v,test\na,1,2,u,train\n";
-  const std::string bytes = fastweights::npz_of(parsed(2, table), fastweights::Packing::Stored);
+  const std::string bytes = fastweights::data::npz_of(parsed(2, table), fastweights::data::Packing::Stored);
   std::string arrays;
-  for (const auto& [member, array] : fastweights::unzip(bytes, "seed")) {
+  for (const auto& [member, array] : fastweights::data::unzip(bytes, "seed")) {
     const auto name = std::find(kNames.begin(), kNames.end(), member.substr(0, member.size() - 4));
     if (name != kNames.end()) arrays += static_cast<char>(name - kNames.begin()) + array;
   }
@@ -90,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   try {
     data = parsed(static_cast<uint8_t>(bytes[0] - '0'), {reinterpret_cast<const char*>(bytes) + 1, size - 1});
   } catch (const std::runtime_error&) {
-    return 0;  // refused, as it should be
+    return 0;  // rejected, as it should be
   }
   check(data);
   check_again(data);

@@ -6,8 +6,8 @@
 
 #include "tensor/safetensors_header.h"
 
-/// libFuzzer: any bytes are a file. They are refused with an error, or describe data that lies inside the
-/// file and can be written and read again.
+/// libFuzzer: any bytes are a file. They are rejected with an error, or describe data inside the file that
+/// can be written and read again.
 
 namespace {
 
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     read_file(data, static_cast<int64_t>(size));
   } catch (const std::runtime_error&) {
-    // refused, as it should be
+    // rejected, as it should be
   }
   return 0;
 }

@@ -1,5 +1,5 @@
+#include "base/error.h"
 #include "fastweights/control.h"
-#include "fastweights/error.h"
 #include "fields.h"
 #include "golden.h"
 #include "tensor/autograd.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights::golden {
 

@@ -1,4 +1,4 @@
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fastweights/logsignature.h"
 #include "golden.h"
 #include "tensor/autograd.h"

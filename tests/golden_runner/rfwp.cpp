@@ -1,6 +1,6 @@
 #include <sstream>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "golden.h"
 #include "rfwp_model.h"
 #include "tensor/autograd.h"

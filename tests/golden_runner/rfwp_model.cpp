@@ -1,6 +1,6 @@
 #include "rfwp_model.h"
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "systems/packed.h"
 
 namespace fastweights::golden {

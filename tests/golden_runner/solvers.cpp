@@ -1,7 +1,7 @@
 #include <cmath>
 #include <regex>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "fields.h"
 #include "golden.h"
 #include "tensor/autograd.h"

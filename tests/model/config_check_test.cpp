@@ -261,9 +261,11 @@ TEST(ModelConfigCheck, ChoicesThatATensorMapDoesNotHave) {
         "[config] a tensor map takes no query first_observation"}});
   for (const char* key : {"rule", "drive", "heads", "layers", "read", "residual", "value_norm",
                           "value_dropout", "key_width", "learning_rate", "value_activation"}) {
-    expect_refused({{map_with(key, "1"), std::string("[config] ") + key + " would not be used with architecture tensor_map"}});
+    expect_refused({{map_with(key, "1"),
+                     std::string("[config] ") + key + " would not be used with architecture tensor_map"}});
   }
-  expect_refused({{{{"map_layers", "3"}}, "[config] map_layers would not be used with architecture fast_weights"}});
+  expect_refused(
+      {{{{"map_layers", "3"}}, "[config] map_layers would not be used with architecture fast_weights"}});
 }
 
 TEST(ModelConfigCheck, SamplesThatWouldDependOnTheirBatch) {

@@ -3,7 +3,6 @@
 #include "model/programmer_config.h"
 
 #include "data/data_support.h"
-#include "fastweights/error.h"
 #include "fastweights/run.h"
 #include "support/support.h"
 

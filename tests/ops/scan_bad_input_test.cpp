@@ -1,6 +1,6 @@
 #include <regex>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
 
@@ -146,8 +146,7 @@ TEST(ScanBadInput, QueriesMustFitStagesAndSides) {
 }
 
 TEST(ScanBadInput, RulesMustHaveASlopeAndTheExactFlowALinearOne) {
-  EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.rule.slope = {}; }),
-            "[scan] the rule has no slope");
+  EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.rule.slope = {}; }), "[scan] the rule has no slope");
   for (const Rule& rule : {delta_post(), oja_softmax()}) {
     EXPECT_EQ(
         refused([&](ScanInput& i, ScanOptions& o) {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <tuple>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 #include "tensor/runtime.h"

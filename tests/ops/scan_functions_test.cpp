@@ -2,7 +2,7 @@
 #include <limits>
 #include <random>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan/features.h"
 #include "support/support.h"
 

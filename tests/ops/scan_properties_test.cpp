@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
 #include "tensor/autograd.h"

@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "kernels/instruction_set.h"
 #include "ops/scan_cases.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
 

@@ -221,8 +221,9 @@ TEST(OdeRfwp, RefusesWhatItDoesNotHave) {
   ModelConfig config = config_of(RfwpForm::Plain, "own", UpdateOrder::OdeFirst);
   EXPECT_NE(error_message([&] { Model{config}; }).find("built-in rules only, got 'own'"), std::string::npos);
   config = config_of(RfwpForm::Latent, "hebb", UpdateOrder::OdeFirst);
-  EXPECT_NE(error_message([&] { with_setting(config, "latent.size", "3"); }).find("latent.size would not be used"),
-            std::string::npos);
+  EXPECT_NE(
+      error_message([&] { with_setting(config, "latent.size", "3"); }).find("latent.size would not be used"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -109,8 +109,8 @@ TEST_P(Systems, OutputsAtAllTimes) {
   // windows of log-signatures are stepped through otherwise where outputs lie inside of them
   const bool windows = testing::text_at(model.config(), "/control/kind") == "log_signature";
   // from row to row further outputs change nothing; elsewhere they are further steps, whose error is smaller
-  const bool rows =
-      testing::text_at(model.config(), "/control/kind") == "hold" && !model.config().architecture.get_if<LatentOde>();
+  const bool rows = testing::text_at(model.config(), "/control/kind") == "hold" &&
+                    !model.config().architecture.get_if<LatentOde>();
   for (int64_t b = 0; b < 3 && !windows; ++b)
     EXPECT_LT(relative_error(all.outputs[offsets[static_cast<size_t>(b) + 1] - 1], last[b]),
               rows ? 1e-12 : 0.05)

@@ -24,7 +24,7 @@ DataSet long_series(int64_t samples, int64_t length) {
     }
     all.push_back(std::move(s));
   }
-  return collect({.name = "long", .channels = {"x", "y"}}, all);
+  return collect_series({.name = "long", .channels = {"x", "y"}}, all);
 }
 
 class DeviceShortage : public ::testing::Test {

@@ -5,6 +5,7 @@
 
 #include <sstream>
 
+#include "base/files.h"
 #include "base/json_fields.h"
 #include "data/data_support.h"
 #include "support/support.h"
@@ -30,7 +31,7 @@ RunEvents stop_after(int64_t steps) {
 
 // of a file of metrics, without the time they took
 std::vector<std::string> epochs_in(const std::string& folder) {
-  std::istringstream lines(file_text(folder + "/metrics.jsonl"));
+  std::istringstream lines(read_file(folder + "/metrics.jsonl"));
   std::vector<std::string> epochs;
   for (std::string line; std::getline(lines, line);) {
     Json json = Json::parse(line);
@@ -44,7 +45,7 @@ void expect_same_runs(const std::string& a, const std::string& b) {
   EXPECT_TRUE(same_bits(load_trained(a).model, load_trained(b).model));
   EXPECT_EQ(load_trained(a).threshold, load_trained(b).threshold);
   EXPECT_EQ(epochs_in(a), epochs_in(b));
-  EXPECT_EQ(file_text(a + "/result.json"), file_text(b + "/result.json"));
+  EXPECT_EQ(read_file(a + "/result.json"), read_file(b + "/result.json"));
 }
 
 // 16 series to train on: 4 steps per epoch
@@ -76,7 +77,7 @@ TEST_F(Run, LeavesAFolderThatSaysEverything) {
   EXPECT_EQ(epochs_in(path).size(), 4u);
   EXPECT_EQ(to_json(read_run_config(path)), to_json(config_));
   ASSERT_EQ(result.parts.size(), 3u);
-  const Json json = parse_json(file_text(path + "/result.json"));
+  const Json json = parse_json(read_file(path + "/result.json"));
   EXPECT_EQ(json["test"]["accuracy"].get<double>(), metric(result.parts[2].second, "accuracy"));
   EXPECT_EQ(json["best_epoch"].get<int64_t>(), result.best_epoch);
   // how it began, what memory it takes, how it ended
@@ -130,10 +131,10 @@ TEST_F(Run, KilledBeforeTheFirstCheckpointItStillStartsFromTheGivenModel) {
 }
 
 TEST_F(Run, AFinishedRunResumedStaysAsItIs) {
-  const std::string path = whole(), model = file_text(path + "/model.safetensors");
+  const std::string path = whole(), model = read_file(path + "/model.safetensors");
   const auto epochs = epochs_in(path);
   EXPECT_EQ(train("whole", RunStart::Resume).end, RunEnd::Finished);
-  EXPECT_EQ(file_text(path + "/model.safetensors"), model);
+  EXPECT_EQ(read_file(path + "/model.safetensors"), model);
   EXPECT_EQ(epochs_in(path), epochs);
 }
 
@@ -161,14 +162,14 @@ TEST_F(Run, AFolderWithARunIsNotOverwritten) {
       refusal([&] { train("run", RunStart::Fresh); }),
       "there is a run in " + folder_.path("run") + " already: go on with --resume, or choose another folder");
   EXPECT_EQ(refusal([&] { train("none", RunStart::Resume); }),
-            "cannot read " + folder_.path("none/data.json"));
+            folder_.path("none/data.json") + ": no such file");
   EXPECT_EQ(refusal([&] { read_run_config(folder_.path("none")); }),
             folder_.path("none") + " is not the folder of a run: there is no config.json in it");
 }
 
 TEST_F(Run, ADamagedCheckpointIsNamed) {
   train("run", RunStart::Fresh, stop_after(3));
-  const std::string path = folder_.path("run/checkpoint.safetensors"), good = file_text(path);
+  const std::string path = folder_.path("run/checkpoint.safetensors"), good = read_file(path);
   const auto refused = [&] { return refusal([&] { train("run", RunStart::Resume); }); };
   for (const std::string& bad :
        {good.substr(0, good.size() / 2), good.substr(0, 5), std::string("nonsense")}) {
@@ -207,14 +208,14 @@ class FullDisk {
 TEST_F(Run, AFullDiskLeavesTheOldCheckpoint) {
   const std::string expected = whole();
   train("run", RunStart::Fresh, stop_after(3));
-  const std::string path = folder_.path("run/checkpoint.safetensors"), good = file_text(path);
+  const std::string path = folder_.path("run/checkpoint.safetensors"), good = read_file(path);
   ASSERT_GT(good.size(), 5000u);
   {
     const FullDisk full(5000);
     EXPECT_EQ(refusal([&] { train("run", RunStart::Resume, stop_after(5)); }),
               path + ": cannot be written: File too large");
   }
-  EXPECT_EQ(file_text(path), good);
+  EXPECT_EQ(read_file(path), good);
   for (const auto& entry : std::filesystem::directory_iterator(folder_.path("run")))
     EXPECT_NE(entry.path().extension(), ".part");
   {
@@ -252,16 +253,16 @@ TEST_F(Run, ATrainedModelOnDiskPredictsTheSame) {
   EXPECT_EQ(again.task.kind, trained.task.kind);
   EXPECT_EQ(again.preparation.classes, trained.preparation.classes);
   const auto outputs = [&](const TrainedModel& t) {
-    return predict(t.model, prepare(matched(data_, t.preparation), t.preparation), t.preparation, t.task)
+    return predict(t.model, prepare(match_data(data_, t.preparation), t.preparation), t.preparation, t.task)
         .outputs;
   };
   EXPECT_TRUE(at::equal(outputs(again), outputs(trained)));
   // which is what the run itself found
-  const Split parts = split(data_, config_.split);
-  const PreparedData test = prepare(subset(data_, parts.test), trained.preparation);
+  const Split parts = split_data(data_, config_.split);
+  const PreparedData test = prepare(select_series(data_, parts.test), trained.preparation);
   const Metrics m = evaluate(predict(trained.model, test, trained.preparation, trained.task), trained.task,
                              trained.preparation);
-  const Json result = parse_json(file_text(folder_.path("whole/result.json")));
+  const Json result = parse_json(read_file(folder_.path("whole/result.json")));
   EXPECT_EQ(metric(m, "log_loss"), result["test"]["log_loss"].get<double>());
 }
 
@@ -324,15 +325,16 @@ TEST_F(Run, FilesAreReplacedAsAWhole) {
   const std::string path = folder_.path("file");
   replace_file(path, "one");
   replace_file(path, "two\n");
-  EXPECT_EQ(file_text(path), "two\n");
+  EXPECT_EQ(read_file(path), "two\n");
   {
     const FullDisk full(1000);
     EXPECT_EQ(refusal([&] { replace_file(path, std::string(2000, 'x')); }),
-              "cannot write " + path + ": File too large");
+              path + ": cannot be written: File too large");
   }
-  EXPECT_EQ(file_text(path), "two\n");
+  EXPECT_EQ(read_file(path), "two\n");
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
-  EXPECT_EQ(refusal([&] { file_text(folder_.path("")); }).rfind("cannot read ", 0), 0u);
+  EXPECT_EQ(refusal([&] { read_file(folder_.path("")); }),
+            folder_.path("") + ": expected a file, got a folder");
   // a folder cannot be replaced, and nothing is left beside it
   folder_.file("folder/inside", "");
   EXPECT_NE(refusal([&] { replace_file(folder_.path("folder"), "x"); }), "");

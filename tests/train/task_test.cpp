@@ -23,7 +23,7 @@ bool equal_with_nan(const Tensor& a, const Tensor& b) {
 
 DataSet small_set() {
   const DataHead head = {.name = "small", .channels = {"x", "y"}, .statics = {"age", "size"}};
-  return collect(
+  return collect_series(
       head,
       {{.id = "a",
         .times = {1, 2, 4},
@@ -134,7 +134,7 @@ TEST(Task, ForecastHidesTheLastRows) {
 TEST(Task, ForecastOfASingleRowAsksForNothing) {
   const DataHead head = {.name = "short", .channels = {"x"}};
   const DataSet data =
-      collect(head, {{.times = {1, 2, 4}, .values = {1, 2, 5}}, {.times = {7}, .values = {3}}});
+      collect_series(head, {{.times = {1, 2, 4}, .values = {1, 2, 5}}, {.times = {7}, .values = {3}}});
   const Preparation p = fit_preparation(data);
   const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Forecast, .horizon = 1}, {1, 0}, 1);
   EXPECT_TRUE(at::equal(batch.input.output_times->offsets, at::tensor({0, 0, 2}, at::kLong)));
@@ -190,7 +190,7 @@ TEST(Task, EverySeriesHidesValuesOfItsOwn) {
   std::vector<double> times(200);
   for (size_t i = 0; i < times.size(); ++i) times[i] = static_cast<double>(i);
   const Series one = {.times = times, .values = std::vector<double>(200, 1.0)};
-  const DataSet data = collect(head, {one, one, one});
+  const DataSet data = collect_series(head, {one, one, one});
   const Preparation p = fit_preparation(data, {.scaling = Scaling::None, .time_channel = false});
   const Tensor hidden =
       make_batch(prepare(data, p), p, {.kind = TaskKind::Imputation, .hidden = 0.5}, {0, 1, 2}, 1)
@@ -208,9 +208,9 @@ TEST(Task, EverySeriesHidesValuesOfItsOwn) {
 // nothing is hidden: rows behind the last observation, or all rows, are asked for
 TEST(Task, MissingValuesAreAskedForFromAllThatIsKnown) {
   const DataHead head = {.name = "gaps", .channels = {"x", "y"}};
-  const DataSet data =
-      collect(head, {{.times = {0, 1, 3}, .values = {1, kMissing, kMissing, kMissing, kMissing, kMissing}},
-                     {.times = {5, 6}, .values = {kMissing, 2, 3, kMissing}}});
+  const DataSet data = collect_series(
+      head, {{.times = {0, 1, 3}, .values = {1, kMissing, kMissing, kMissing, kMissing, kMissing}},
+             {.times = {5, 6}, .values = {kMissing, 2, 3, kMissing}}});
   const Preparation p = fit_preparation(data);
   const PreparedData prepared = prepare(data, p);
   const auto batch_of = [&](TaskKind kind) {
@@ -229,9 +229,9 @@ TEST(Task, MissingValuesAreAskedForFromAllThatIsKnown) {
 
 TEST(Task, TheFutureIsARowPerGapUnlessItIsAskedFor) {
   const DataHead head = {.name = "future", .channels = {"x"}};
-  const DataSet data = collect(head, {{.times = {0, 2, 4}, .values = {1, 2, 3}},
-                                      {.times = {5, 6}, .values = {1, kMissing}},
-                                      {.times = {0, 2}, .values = {kMissing, 7}}});
+  const DataSet data = collect_series(head, {{.times = {0, 2, 4}, .values = {1, 2, 3}},
+                                             {.times = {5, 6}, .values = {1, kMissing}},
+                                             {.times = {0, 2}, .values = {kMissing, 7}}});
   const Preparation p = fit_preparation(data);
   ASSERT_EQ(p.median_gap, 2);
   const DataSet two = with_future(data, {}, p, 2);
@@ -246,8 +246,8 @@ TEST(Task, TheFutureIsARowPerGapUnlessItIsAskedFor) {
 
 TEST(Task, RowsWithLabelsAreAskedForOneByOne) {
   const DataHead head = {.name = "steps", .channels = {"x"}};
-  const DataSet data = collect(head, {{.times = {0, 1}, .values = {1, 2}, .step_labels = {"a", "b"}},
-                                      {.times = {5, 6}, .values = {1, 1}, .step_labels = {"", ""}}});
+  const DataSet data = collect_series(head, {{.times = {0, 1}, .values = {1, 2}, .step_labels = {"a", "b"}},
+                                             {.times = {5, 6}, .values = {1, 1}, .step_labels = {"", ""}}});
   const Preparation p = fit_preparation(data);
   EXPECT_EQ(task_kind(data, {}), TaskKind::StepClassification);
   const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::StepClassification}, {1, 0}, 1);
@@ -259,7 +259,7 @@ TEST(Task, RowsWithLabelsAreAskedForOneByOne) {
 // a model needs two points
 TEST(Task, ARowThatIsAloneGetsOneBeforeItThatSaysTheSame) {
   const DataHead head = {.name = "short", .channels = {"x"}};
-  const DataSet data = collect(
+  const DataSet data = collect_series(
       head, {{.times = {0, 2}, .values = {1, 2}, .label = "a"}, {.times = {5}, .values = {3}, .label = "b"}});
   const Preparation p = fit_preparation(data);
   const RaggedSeries series =

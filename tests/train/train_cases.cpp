@@ -25,16 +25,16 @@ DataSet two_classes(int64_t samples, uint64_t seed) {
     s.targets.push_back(up ? t : -t);
     all.push_back(std::move(s));
   }
-  return collect({.name = "two classes", .channels = {"x", "noise"}, .targets = {"end"}}, all);
+  return collect_series({.name = "two classes", .channels = {"x", "noise"}, .targets = {"end"}}, all);
 }
 
 TrainData train_data(const DataSet& data, const TaskConfig& task, const PrepareConfig& prepare_config) {
   std::vector<int64_t> train, validation;
   for (int64_t b = 0; b < data.samples(); ++b) (4 * b < 3 * data.samples() ? train : validation).push_back(b);
   TrainData out;
-  out.preparation = fit_preparation(subset(data, train), prepare_config);
-  out.train = prepare(subset(data, train), out.preparation);
-  out.validation = prepare(subset(data, validation), out.preparation);
+  out.preparation = fit_preparation(select_series(data, train), prepare_config);
+  out.train = prepare(select_series(data, train), out.preparation);
+  out.validation = prepare(select_series(data, validation), out.preparation);
   out.task = task;
   out.task.kind = task_kind(data, task);
   return out;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 namespace {

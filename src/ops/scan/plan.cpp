@@ -3,7 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 
 namespace fastweights {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan/cpu/fused.h"
 #include "ops/scan/cuda/device_scan.h"
 #include "ops/scan/grouped.h"

@@ -1,4 +1,4 @@
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "tensor/device.h"
 
 namespace fastweights {

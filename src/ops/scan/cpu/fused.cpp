@@ -3,7 +3,7 @@
 #include <atomic>
 #include <memory>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "kernels/instruction_set.h"
 #include "ops/scan/cpu/kernel.h"
 #include "ops/scan/cpu/lanes.h"

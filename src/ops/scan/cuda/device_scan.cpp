@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "fastweights/error.h"
+#include "base/error.h"
 #include "ops/scan/cuda/device_tensors.h"
 #include "ops/scan/cuda/scan.h"
 #include "ops/scan/cuda/time_parallel.h"

@@ -4,13 +4,12 @@
 #include <stdexcept>
 #include <string>
 
-/// How the library reports trouble: a wrong argument is `std::invalid_argument`, trouble with the outside
-/// world (a file, a device) is `std::runtime_error`, and the outcome of a solve is a value (`Status` in
-/// solve.h).
+/// Error reporting: an invalid argument is `std::invalid_argument`, a failing file or device is
+/// `std::runtime_error`, and the outcome of a solve is a value (`Status` in solve.h).
 
 namespace fastweights {
 
-/// Puts the parts of a message together as they would be streamed.
+/// Concatenates the parts of a message as a stream would print them.
 template <typename... Parts>
 std::string message(const Parts&... parts) {
   std::ostringstream out;

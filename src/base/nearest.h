@@ -5,7 +5,7 @@
 
 namespace fastweights {
 
-/// The word with the fewest letters to change, the first one of several; "" if there are no words.
+/// The word with the smallest edit distance, the first one of several; "" if `words` is empty.
 std::string nearest(const std::string& word, const std::vector<std::string>& words);
 
 }  // namespace fastweights

@@ -1,0 +1,198 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Data sets of time series: reading, writing, splitting, scaling, downloading. Standard library only; task.h
+/// turns data sets into tensors.
+///
+///     const DataSet data = read_data("patients.csv", {.columns = {.group = "patient"}});
+///     const Split parts = split_data(data);
+///     const Preparation preparation = fit_preparation(select_series(data, parts.train));
+///
+/// Each series has its own times and its own length. Readers do not fill, scale or pad; NaN marks a value
+/// that was not observed. An error in a file is a std::runtime_error that names the file, the row and the
+/// column, what was found and what was expected.
+
+namespace fastweights {
+
+/// The part that the source assigns to a series; Any: the source does not say.
+enum class Part { Any, Train, Validation, Test };
+
+/// One series, as a reader returns it.
+struct Series {
+  std::string id = {};
+  std::string group = {};  ///< patient, speaker, ...; empty: the series is a group by itself
+  Part part = Part::Any;
+  std::vector<double> times = {};             // [L], strictly increasing
+  std::vector<double> values = {};            // [L, C]
+  std::vector<double> statics = {};           // [F]
+  std::string label = {};                     ///< empty: unknown
+  std::vector<double> targets = {};           // [O]
+  std::vector<std::string> step_labels = {};  // [L] or empty; an empty string: unknown
+  std::string where = {};                     ///< file, or file and row, for error messages
+};
+
+/// Metadata shared by all series of a set.
+struct DataHead {
+  std::string name = {};                                               ///< of the file or folder
+  std::string origin = {};                                             ///< format, or "generated"
+  std::vector<std::string> channels = {}, statics = {}, targets = {};  // [C], [F], [O]
+  std::vector<std::string> classes = {};  // [K] in order; if empty, collect_series() derives them
+  std::string time_unit = {};             ///< "hour", "second", "step", ...; empty: unknown
+  std::string time_zero = {};             ///< the date of time 0, if times were dates
+  std::vector<std::string> skipped = {};  ///< omitted files, each with the reason
+};
+
+/// Series stored one after another: sample b owns the rows offsets[b] .. offsets[b + 1] - 1.
+struct DataSet {
+  DataHead head = {};
+  std::vector<std::string> ids = {};      // [B]
+  std::vector<std::string> groups = {};   // [B]; empty: a group by itself
+  std::vector<Part> parts = {};           // [B]
+  std::vector<int64_t> offsets = {0};     // [B + 1]
+  std::vector<double> times = {};         // [N]
+  std::vector<double> values = {};        // [N, C]; NaN: not observed
+  std::vector<double> statics = {};       // [B, F]; NaN: unknown
+  std::vector<int64_t> labels = {};       // [B] class indices, -1: unknown; or empty
+  std::vector<double> targets = {};       // [B, O]; NaN: unknown
+  std::vector<int64_t> step_labels = {};  // [N], as labels; or empty
+
+  int64_t samples() const { return static_cast<int64_t>(offsets.size()) - 1; }
+  int64_t rows() const { return offsets.back(); }
+  int64_t length(int64_t sample) const;
+  int64_t channels() const { return static_cast<int64_t>(head.channels.size()); }
+  int64_t classes() const { return static_cast<int64_t>(head.classes.size()); }
+};
+
+/// Builds a set. Checks that each series has the head's channels, static features and targets, at least one
+/// row, finite and increasing times, and no infinite value. If the head lists no classes, the labels found
+/// become the classes, in numerical order if all are numbers, otherwise in alphabetical order.
+DataSet collect_series(DataHead head, const std::vector<Series>& series);
+
+/// The given samples, in the given order.
+DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples);
+
+/// The series of both sets. Channels, static features, targets and classes must be equal.
+DataSet join_data(const DataSet& first, const DataSet& second);
+
+/// Speech as 20 mel-frequency cepstral coefficients every 6.25 ms, or as the waveform.
+enum class SpeechForm { Mfcc, Wave };
+
+/// Whether the named columns of labels, groups and targets must exist. Data to predict may lack them.
+enum class LabelColumns { Required, Optional };
+
+/// The meaning of a table's columns; all other columns are channels.
+struct TableColumns {
+  std::string id = "id", time = "time", label = "label";
+  std::string group = {};                 ///< empty: no groups
+  std::vector<std::string> statics = {};  ///< constant within a series
+  std::vector<std::string> targets = {};  ///< values to predict, constant within a series
+  LabelColumns label_columns = LabelColumns::Required;
+};
+
+struct ReadOptions {
+  std::string format = {};  ///< one of data_formats(); empty: detected
+  TableColumns columns = {};
+  /// The unit of numeric times, for the record; dates are converted to "second", "minute", "hour" or "day".
+  std::string time_unit = {};
+  SpeechForm speech = SpeechForm::Mfcc;
+  bool skip_bad = false;  ///< omit malformed files of a folder and list them in DataHead::skipped
+  /// Called from time to time with the number of files read and their total.
+  std::function<void(int64_t, int64_t)> progress = {};
+};
+
+/// Formats, and generated sets with their settings: name and description of each.
+std::vector<std::pair<std::string, std::string>> data_formats();
+std::vector<std::pair<std::string, std::string>> built_in_sets();
+
+/// Reads a file, a folder, or a built-in set by name.
+DataSet read_data(const std::string& path, const ReadOptions& options = {});
+
+/// read_data() with a cache file in cache_dir. The cache is rebuilt if it is missing or damaged, or if the
+/// data changed: the bytes of a file; names, sizes and modification times in a folder. Built-in sets are
+/// generated each time.
+DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir);
+
+/// Writes a set as csv, csv-folder, npz or ts; an empty format: chosen by the extension of the path. Values
+/// read back exactly. An error if the format cannot store everything that the set contains.
+void write_data(const DataSet& data, const std::string& path, const std::string& format = {});
+
+/// Automatic: Given if the source assigns parts; otherwise Grouped if series share groups; otherwise
+/// Stratified by label, or Random without labels. Folds: cross-validation. Indices: read from a file.
+enum class SplitRule { Automatic, Given, Random, Stratified, Grouped, Folds, Indices };
+
+struct SplitConfig {
+  SplitRule rule = SplitRule::Automatic;
+  double validation = 0.15, test = 0.15;  ///< fractions
+  int64_t seed = 1;
+  int64_t folds = 5, fold = 0;
+  /// A JSON file {"train": [...], "validation": [...], "test": [...]} of sample indices from 0, or ids.
+  /// Without "train", all other series are for training.
+  std::string indices = {};
+};
+
+struct Split {
+  std::vector<int64_t> train, validation, test;  // samples
+  SplitRule rule = SplitRule::Random;            ///< the rule that was applied
+};
+
+/// Divides a set. If the source marks training series but no validation part, the fraction
+/// config.validation of them is held out.
+Split split_data(const DataSet& data, const SplitConfig& config = {});
+
+/// Standard: mean and standard deviation. Robust: median and interquartile range / 1.349, insensitive to
+/// outliers. Both are computed from observed training values only.
+enum class Scaling { Standard, Robust, None };
+
+struct PrepareConfig {
+  Scaling scaling = Scaling::Standard;
+  double clip = 10;          ///< scaled values are clipped to [-clip, clip]; 0: no clipping
+  bool time_channel = true;  ///< adds elapsed time as the first channel
+  bool intensity = false;    ///< adds a channel per channel: the number of observations so far
+  /// Typical final values of elapsed time and of observation counts after scaling; data with smaller values,
+  /// in median gaps and observations, are not scaled up. 0: no scaling.
+  double typical_time = 3, typical_count = 10;
+};
+
+struct Scale {
+  double mean = 0, deviation = 1;
+
+  double operator()(double x) const { return (x - mean) / deviation; }
+  double undo(double x) const { return x * deviation + mean; }
+};
+
+/// Scales and names learned from training data; stored with a model and applied to all data alike.
+struct Preparation {
+  PrepareConfig config = {};
+  std::vector<std::string> channels = {}, statics = {}, targets = {}, classes = {};  ///< names
+  std::vector<Scale> channel_scales = {}, static_scales = {}, target_scales = {};    // [C], [F], [O]
+  std::vector<int64_t> static_flags = {};  ///< static features with missing values: each gets a flag
+  std::string time_unit = {};
+  double median_gap = 1;                   ///< between neighbouring times
+  double time_scale = 1, count_scale = 1;  ///< divisors of elapsed time, in median gaps, and of counts
+
+  /// Channels and static features of a model's input.
+  int64_t model_channels() const;
+  int64_t model_statics() const;
+};
+
+Preparation fit_preparation(const DataSet& train, const PrepareConfig& config = {});
+
+/// The data with the preparation's channels, static features, targets and classes, in its order. A missing
+/// one is an error, additional ones are dropped; labels of unknown classes become unknown.
+DataSet match_data(const DataSet& data, const Preparation& preparation);
+
+/// Published data sets that fetch_data() can download: name and description, in alphabetical order.
+std::vector<std::pair<std::string, std::string>> known_sets();
+
+/// Downloads and unpacks a known set into <data_dir>/<name>, unless that folder exists, and returns the
+/// folder, which appears only when it is complete. Needs libcurl, and libarchive for archives. `progress` is
+/// called with the bytes so far and in total (0: unknown).
+std::string fetch_data(const std::string& name, const std::string& data_dir,
+                       const std::function<void(int64_t, int64_t)>& progress = {});
+
+}  // namespace fastweights

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Whole files: one way to read them, one way to replace them.
+
+namespace fastweights {
+
+/// All bytes of a file. A missing or unreadable file, or a folder, is a std::runtime_error.
+std::string read_file(const std::string& path);
+
+/// Replaces a file as a whole or not at all, even if the machine stops meanwhile: writes the pieces to a
+/// temporary file beside it, flushes that to disk and renames it.
+void replace_file(const std::string& path, const std::vector<std::string_view>& pieces);
+void replace_file(const std::string& path, std::string_view contents);
+
+}  // namespace fastweights
