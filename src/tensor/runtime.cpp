@@ -6,6 +6,7 @@
 
 #include "fastweights/device.h"
 #include "fastweights/error.h"
+#include "kernels/instruction_set.h"
 #include "tensor/device.h"
 
 namespace fastweights {
@@ -26,6 +27,12 @@ at::Device find_device(const std::string& name) {
 
 void use_tf32(Tf32 use) {
   at::globalContext().setFloat32MatmulPrecision(use == Tf32::Yes ? "high" : "highest");
+}
+
+void check_instruction_set() {
+  const char* unknown = kernels::unknown_instruction_set();
+  FW_CHECK(unknown == nullptr, "[environment] FASTWEIGHTS_ISA must be baseline, avx2 or avx512, got '",
+           unknown, "'");
 }
 
 std::string libtorch_version() { return TORCH_VERSION; }
