@@ -37,14 +37,14 @@ const KnownSet& known_set(const std::string& name);
 using DownloadProgress = std::function<void(int64_t, int64_t)>;
 
 /// Brings a file from its address into a folder, and returns where it is. What is there of an interrupted
-/// download (<name>.part) is continued if the file has not changed since. Size and SHA-256 are checked where
-/// they are known; where not, the SHA-256 is kept in <name>.sha256 and must be the same from then on.
+/// download (`<name>.part`) is continued if the file has not changed since. Size and SHA-256 are checked
+/// where they are known; where not, the SHA-256 is kept in `<name>.sha256` and must be the same from then on.
 std::string download(const KnownFile& file, const std::string& folder, const DownloadProgress& progress = {});
 
 /// Unpacks a .zip, .tar.gz, ... into a folder; nothing in it may lead out of the folder.
 void unpack(const std::string& archive, const std::string& folder);
 
-/// Brings a known set to <data_dir>/<name> and returns that folder; nothing is done if it is there. It
+/// Brings a known set to `<data_dir>/<name>` and returns that folder; nothing is done if it is there. It
 /// appears only when it is complete.
 std::string fetch(const KnownSet& set, const std::string& data_dir, const DownloadProgress& progress = {});
 
