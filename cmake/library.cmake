@@ -1,30 +1,7 @@
-# raw pointers and plain loops
-add_library(fastweights_kernels OBJECT
-  src/kernels/instruction_set.cpp
-  src/kernels/path.cpp
-  src/kernels/product.cpp
-  src/kernels/signature.cpp
-  src/kernels/signature_baseline.cpp
-  src/kernels/weighted_sum.cpp
-  src/ops/scan/cpu/baseline.cpp
-  src/ops/scan/cpu/kernel.cpp
-  src/ops/scan/cpu/lanes.cpp
-  src/ops/scan/cpu/normalise.cpp)
-target_include_directories(fastweights_kernels PRIVATE src)
-target_link_libraries(fastweights_kernels PRIVATE fastweights_flags)
-target_compile_options(fastweights_kernels PRIVATE $<$<CONFIG:Release>:-O3>)
-# vectors and the ends of loops round alike: no fused multiply-adds in one and not in the other
-set_source_files_properties(src/kernels/product.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
-# the same code once more for wider registers, chosen at run time
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(avx2_sources src/kernels/signature_avx2.cpp src/ops/scan/cpu/avx2.cpp)
-  set(avx512_sources src/kernels/signature_avx512.cpp src/ops/scan/cpu/avx512.cpp)
-  target_sources(fastweights_kernels PRIVATE ${avx2_sources} ${avx512_sources})
-  set_source_files_properties(${avx2_sources} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma")
-  set_source_files_properties(${avx512_sources} PROPERTIES
-    COMPILE_OPTIONS "-mavx512f;-mavx512dq;-mavx2;-mfma;-mprefer-vector-width=512")
-  target_compile_definitions(fastweights_kernels PRIVATE FASTWEIGHTS_X86)
-endif()
+# One list of sources per folder of src. ABOVE names the layers directly below it, from the nearest on: the tree of
+# docs/architecture.md, which tests/project checks against includes and against the linker. KERNELS are raw pointers and
+# plain loops.
+include(cmake/layer.cmake)
 
 # the files of the report's page, as strings of the library
 set(page_files page.html page.css basics.js charts.js fast_weights.js page.js)
@@ -38,16 +15,23 @@ add_custom_command(OUTPUT ${page_text}
   COMMENT "Embedding the report's page"
   VERBATIM)
 
-add_library(fastweights
+fastweights_layer(base
+  SOURCES
   src/base/files.cpp
   src/base/json_fields.cpp
   src/base/lyndon.cpp
   src/base/nearest.cpp
   src/base/random.cpp
-  src/base/tableau.cpp
+  src/base/tableau.cpp)
+
+fastweights_layer(control ABOVE tensor kernels base
+  SOURCES
   src/control/control.cpp
-  src/control/logsignature.cpp
   src/control/cuda/on_device.cpp
+  src/control/logsignature.cpp)
+
+fastweights_layer(data ABOVE tensor base
+  SOURCES
   src/data/arff_reader.cpp
   src/data/cache.cpp
   src/data/catalogue.cpp
@@ -75,8 +59,23 @@ add_library(fastweights
   src/data/ts_writer.cpp
   src/data/unpack.cpp
   src/data/writers.cpp
-  src/data/zip.cpp
-  src/environment/environment.cpp
+  src/data/zip.cpp)
+
+fastweights_layer(environment ABOVE tensor kernels base
+  SOURCES
+  src/environment/environment.cpp)
+
+fastweights_layer(kernels
+  KERNELS
+  src/kernels/instruction_set.cpp
+  src/kernels/path.cpp
+  src/kernels/product.cpp
+  src/kernels/signature.cpp
+  src/kernels/signature_baseline.cpp
+  src/kernels/weighted_sum.cpp)
+
+fastweights_layer(model ABOVE nn control ops solve tensor base
+  SOURCES
   src/model/batch.cpp
   src/model/block.cpp
   src/model/config_checks.cpp
@@ -84,38 +83,58 @@ add_library(fastweights
   src/model/engine.cpp
   src/model/field.cpp
   src/model/memory.cpp
+  src/model/parts.cpp
   src/model/programmer.cpp
   src/model/programmer_config.cpp
-  src/model/parts.cpp
   src/model/resident.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
-  src/model/step_rows.cpp
+  src/model/step_rows.cpp)
+
+fastweights_layer(nn ABOVE control ops tensor base
+  SOURCES
   src/nn/cuda/device_net.cpp
   src/nn/fast_weight_layer.cpp
   src/nn/features.cpp
-  src/nn/layers.cpp
+  src/nn/layers.cpp)
+
+fastweights_layer(ops ABOVE solve tensor kernels base
+  KERNELS
+  src/ops/scan/cpu/baseline.cpp
+  src/ops/scan/cpu/kernel.cpp
+  src/ops/scan/cpu/lanes.cpp
+  src/ops/scan/cpu/normalise.cpp
+  SOURCES
   src/ops/classical.cpp
-  src/ops/scan/chunkwise.cpp
   src/ops/rule.cpp
-  src/ops/scan/cuda/device_program.cpp
+  src/ops/scan/chunkwise.cpp
   src/ops/scan/cpu/fused.cpp
+  src/ops/scan/cuda/device_program.cpp
   src/ops/scan/cuda/device_scan.cpp
-  src/ops/scan/plan.cpp
-  src/ops/scan/row_scan.cpp
+  src/ops/scan/cuda/time_parallel.cpp
   src/ops/scan/definition.cpp
   src/ops/scan/grouped.cpp
-  src/ops/scan/scan.cpp
-  src/ops/scan/cuda/time_parallel.cpp
+  src/ops/scan/plan.cpp
+  src/ops/scan/row_scan.cpp
+  src/ops/scan/scan.cpp)
+
+fastweights_layer(report ABOVE base
+  SOURCES
   src/report/chart.cpp
   src/report/chart_axis.cpp
   src/report/report.cpp
   src/report/report_check.cpp
-  ${page_text}
+  ${page_text})
+
+fastweights_layer(selftest ABOVE systems model control solve tensor base
+  SOURCES
   src/selftest/definitions.cpp
   src/selftest/engine_cases.cpp
   src/selftest/engine_table.cpp
-  src/selftest/selftest.cpp
+  src/selftest/selftest.cpp)
+
+fastweights_layer(solve ABOVE tensor base
+  SOURCES
   src/solve/adaptive.cpp
   src/solve/adjoint.cpp
   src/solve/adjoint_given.cpp
@@ -124,7 +143,10 @@ add_library(fastweights
   src/solve/plan.cpp
   src/solve/solve.cpp
   src/solve/step.cpp
-  src/solve/step_group.cpp
+  src/solve/step_group.cpp)
+
+fastweights_layer(systems ABOVE model nn ops solve tensor base
+  SOURCES
   src/systems/continuous.cpp
   src/systems/discrete_fwp.cpp
   src/systems/evolve.cpp
@@ -134,6 +156,7 @@ add_library(fastweights
   src/systems/gru_ode.cpp
   src/systems/latent.cpp
   src/systems/latent_ode.cpp
+  src/systems/model.cpp
   src/systems/model_file.cpp
   src/systems/neural_cde.cpp
   src/systems/observed_gru.cpp
@@ -148,8 +171,10 @@ add_library(fastweights
   src/systems/row_layer.cpp
   src/systems/row_memory.cpp
   src/systems/rows.cpp
-  src/systems/model.cpp
-  src/systems/system.cpp
+  src/systems/system.cpp)
+
+fastweights_layer(tensor ABOVE kernels base
+  SOURCES
   src/tensor/autograd.cpp
   src/tensor/large.cpp
   src/tensor/parallel.cpp
@@ -160,7 +185,10 @@ add_library(fastweights
   src/tensor/safetensors.cpp
   src/tensor/safetensors_header.cpp
   src/tensor/stage_sums.cpp
-  src/tensor/time.cpp
+  src/tensor/time.cpp)
+
+fastweights_layer(train ABOVE systems model report data environment solve tensor kernels base
+  SOURCES
   src/train/clock.cpp
   src/train/device_adam.cpp
   src/train/device_training.cpp
@@ -176,61 +204,59 @@ add_library(fastweights
   src/train/run_names.cpp
   src/train/task.cpp
   src/train/trained_model.cpp
-  src/train/trainer.cpp
-  $<TARGET_OBJECTS:fastweights_kernels>)
+  src/train/trainer.cpp)
+
+# the same kernels for wider registers, chosen at run time
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  fastweights_kernels_for(avx2 "-mavx2;-mfma"
+    src/kernels/signature_avx2.cpp src/ops/scan/cpu/avx2.cpp)
+  fastweights_kernels_for(avx512 "-mavx512f;-mavx512dq;-mavx2;-mfma;-mprefer-vector-width=512"
+    src/kernels/signature_avx512.cpp src/ops/scan/cpu/avx512.cpp)
+  target_compile_definitions(fastweights_kernels PRIVATE FASTWEIGHTS_X86)
+  target_compile_definitions(fastweights_ops PRIVATE FASTWEIGHTS_X86)
+endif()
+# vectors and the ends of loops round alike: no fused multiply-adds in one and not in the other
+set_property(SOURCE src/kernels/product.cpp APPEND PROPERTY COMPILE_OPTIONS -ffp-contract=off)
 # random numbers are the same on machines that would fuse multiply-adds by themselves
 set_source_files_properties(src/base/random.cpp PROPERTIES
   COMPILE_OPTIONS -ffp-contract=off SKIP_PRECOMPILE_HEADERS ON)
 # nor complex products, which g++ 12 fuses in vectors whatever it is told
 set_source_files_properties(src/data/generators.cpp PROPERTIES
   COMPILE_OPTIONS "-ffp-contract=off;-fno-tree-slp-vectorize" SKIP_PRECOMPILE_HEADERS ON)
-add_library(fastweights::fastweights ALIAS fastweights)
-fastweights_use_precompiled(fastweights)
-target_include_directories(fastweights
-  PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>
-  PRIVATE src)
-target_include_directories(fastweights SYSTEM PRIVATE ${FASTWEIGHTS_JSON_INCLUDE})
-target_link_libraries(fastweights
-  PUBLIC ${TORCH_LIBRARIES}
-  PRIVATE $<BUILD_INTERFACE:fastweights_flags> OpenMP::OpenMP_CXX)
-foreach(library SNDFILE CURL LIBARCHIVE)
-  if(FASTWEIGHTS_${library}_INCLUDE AND FASTWEIGHTS_${library}_LIBRARY)
-    target_compile_definitions(fastweights PRIVATE FASTWEIGHTS_${library})
-    target_include_directories(fastweights SYSTEM PRIVATE ${FASTWEIGHTS_${library}_INCLUDE})
-    target_link_libraries(fastweights PRIVATE ${FASTWEIGHTS_${library}_LIBRARY})
+set_source_files_properties(src/environment/environment.cpp PROPERTIES COMPILE_DEFINITIONS
+  "FASTWEIGHTS_VERSION=\"${PROJECT_VERSION}\";FASTWEIGHTS_COMPILER=\"${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}\"")
+
+# a target per package that was found, with a definition that says so
+foreach(library ZLIB::ZLIB SndFile::sndfile CURL::libcurl LibArchive::LibArchive)
+  if(TARGET ${library})
+    string(REGEX REPLACE "::.*" "" name ${library})
+    string(TOUPPER ${name} name)
+    fastweights_layer_uses(data ${library})
+    target_compile_definitions(fastweights_data PRIVATE FASTWEIGHTS_${name})
   endif()
 endforeach()
-target_compile_features(fastweights PUBLIC cxx_std_20)
-target_compile_definitions(fastweights PRIVATE
-  FASTWEIGHTS_VERSION="${PROJECT_VERSION}"
-  FASTWEIGHTS_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
-if(ZLIB_FOUND)
-  target_link_libraries(fastweights PRIVATE ZLIB::ZLIB)
-  set_source_files_properties(src/data/zip.cpp PROPERTIES COMPILE_DEFINITIONS FASTWEIGHTS_ZLIB)
-endif()
+
 if(FASTWEIGHTS_CUDA)
-  find_package(CUDAToolkit REQUIRED)
-  set(cuda_sources
-    src/environment/cuda_device.cu
-    src/kernels/cuda/adam.cu
-    src/kernels/cuda/dropout.cu
-    src/kernels/cuda/path.cu
-    src/kernels/cuda/signature.cu
-    src/ops/scan/cuda/collapse.cu
-    src/ops/scan/cuda/combine.cu
-    src/ops/scan/cuda/extras.cu
-    src/ops/scan/cuda/net.cu
-    src/ops/scan/cuda/normalise.cu
-    src/ops/scan/cuda/program.cu
-    src/ops/scan/cuda/scan.cu)
+  set(scan_sources src/ops/scan/cuda/collapse.cu src/ops/scan/cuda/combine.cu src/ops/scan/cuda/extras.cu
+    src/ops/scan/cuda/net.cu src/ops/scan/cuda/normalise.cu src/ops/scan/cuda/program.cu src/ops/scan/cuda/scan.cu)
   foreach(width 4 5 8 10 16 20 32 64 64_each)
-    list(APPEND cuda_sources src/ops/scan/cuda/width_${width}.cu)
+    list(APPEND scan_sources src/ops/scan/cuda/width_${width}.cu)
   endforeach()
-  target_sources(fastweights PRIVATE ${cuda_sources} src/tensor/cuda/device.cpp)
-  target_link_libraries(fastweights PRIVATE CUDA::cudart)
-  # code for several devices side by side
-  target_compile_options(fastweights PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
+  target_sources(fastweights_kernels PRIVATE src/kernels/cuda/adam.cu src/kernels/cuda/dropout.cu
+    src/kernels/cuda/path.cu src/kernels/cuda/signature.cu)
+  target_sources(fastweights_ops PRIVATE ${scan_sources})
+  target_sources(fastweights_environment PRIVATE src/environment/cuda_device.cu)
+  target_sources(fastweights_tensor PRIVATE src/tensor/cuda/device.cpp)
+  foreach(layer kernels ops environment tensor)
+    fastweights_layer_uses(${layer} CUDA::cudart)
+    # code for several devices side by side
+    target_compile_options(fastweights_${layer} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--threads=2>)
+  endforeach()
 else()
-  target_sources(fastweights PRIVATE src/environment/no_cuda_device.cpp src/kernels/cuda/stubs.cpp
-    src/ops/scan/cuda/stubs.cpp src/tensor/cuda/stubs.cpp)
+  target_sources(fastweights_environment PRIVATE src/environment/no_cuda_device.cpp)
+  target_sources(fastweights_kernels PRIVATE src/kernels/cuda/stubs.cpp)
+  target_sources(fastweights_ops PRIVATE src/ops/scan/cuda/stubs.cpp)
+  target_sources(fastweights_tensor PRIVATE src/tensor/cuda/stubs.cpp)
 endif()
+
+fastweights_library()

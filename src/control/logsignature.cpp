@@ -11,6 +11,7 @@
 #include "tensor/autograd.h"
 #include "tensor/large.h"
 #include "tensor/parallel.h"
+#include "tensor/runtime.h"
 
 namespace fastweights {
 namespace {
@@ -22,6 +23,7 @@ using kernels::SignaturePlan;
 constexpr double kLargestSize = 1 << 27;
 
 void check_depth(const char* who, int64_t channels, int64_t depth) {
+  check_instruction_set();
   FW_CHECK(channels >= 1, "[", who, "] there must be at least one channel, got ", channels);
   FW_CHECK(depth >= 1 && depth <= kernels::kMaxDepth, "[", who, "] depth must be 1 to ", kernels::kMaxDepth,
            ", got ", depth);

@@ -38,11 +38,11 @@ std::string blas_library() {
 }
 
 std::string instruction_set_in_use() {
+  check_instruction_set();
   const std::string used = kernels::name(kernels::instruction_set());
   const char* requested = std::getenv("FASTWEIGHTS_ISA");
   if (!requested || used == requested) return used;
-  return used + " (FASTWEIGHTS_ISA requests '" + requested +
-         "', which is not baseline, avx2 or avx512, or not supported)";
+  return used + " (this processor does not have " + requested + ", which FASTWEIGHTS_ISA asks for)";
 }
 
 }  // namespace

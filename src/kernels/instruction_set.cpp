@@ -1,5 +1,6 @@
 #include "kernels/instruction_set.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -16,23 +17,34 @@ InstructionSet widest() noexcept {
   return InstructionSet::Baseline;
 }
 
-InstructionSet chosen() noexcept {
-  const char* wanted = std::getenv("FASTWEIGHTS_ISA");
-  if (wanted) {
-    for (const InstructionSet set :
-         {InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512}) {
-      if (std::strcmp(wanted, name(set)) == 0 && set <= widest()) return set;
-    }
+// what FASTWEIGHTS_ISA asks for, read once
+struct Request {
+  InstructionSet set = widest();
+  const char* unknown = nullptr;
+};
+
+Request requested() noexcept {
+  const char* value = std::getenv("FASTWEIGHTS_ISA");
+  if (value == nullptr) return {};
+  for (const InstructionSet set : {InstructionSet::Baseline, InstructionSet::Avx2, InstructionSet::Avx512}) {
+    if (std::strcmp(value, name(set)) == 0) return {std::min(set, widest()), nullptr};
   }
-  return widest();
+  return {widest(), value};
+}
+
+const Request& request() noexcept {
+  static const Request kRequest = requested();
+  return kRequest;
 }
 
 std::atomic<InstructionSet>& in_use() noexcept {
-  static std::atomic<InstructionSet> set = chosen();
+  static std::atomic<InstructionSet> set = request().set;
   return set;
 }
 
 }  // namespace
+
+const char* unknown_instruction_set() noexcept { return request().unknown; }
 
 InstructionSet instruction_set() noexcept { return in_use().load(std::memory_order_relaxed); }
 

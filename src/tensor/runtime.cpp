@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "fastweights/device.h"
+#include "kernels/instruction_set.h"
 #include "tensor/device.h"
 #include "tensor/tf32.h"
 
@@ -32,6 +33,12 @@ void use_tf32(Tf32 use) {
 Tf32Guard::Tf32Guard(Tf32 use) : before_(at::globalContext().float32MatmulPrecision()) { use_tf32(use); }
 
 Tf32Guard::~Tf32Guard() { at::globalContext().setFloat32MatmulPrecision(before_); }
+
+void check_instruction_set() {
+  const char* unknown = kernels::unknown_instruction_set();
+  FW_CHECK(unknown == nullptr, "[environment] FASTWEIGHTS_ISA must be baseline, avx2 or avx512, got '",
+           unknown, "'");
+}
 
 std::string libtorch_version() { return TORCH_VERSION; }
 

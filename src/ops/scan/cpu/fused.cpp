@@ -210,6 +210,7 @@ Tensor plain(const Tensor& tensor) { return tensor.defined() ? tensor.contiguous
 // what both kinds of input have
 template <typename Input>
 Call call_of(const Input& input, const ScanOptions& options) {
+  check_instruction_set();
   Call call;
   call.type = input.w0.scalar_type();
   call.plan = scan_plan(options, input.w0.size(1), input.w0.size(2));
