@@ -33,7 +33,7 @@ DataConfig data_for_model(const DataOptions& options, const std::string& run, co
 DataSet read(const DataOptions& options, const DataConfig& config);
 
 /// Whether all outputs are numbers; otherwise says of which series they are not, and sets the exit status.
-bool check_finite(const Predictions& predictions, const PreparedData& data, Session& session);
+bool check_finite(const Predictions& predictions, const DataSet& data, Session& session);
 
 /// Moves a model to the device of that name; auto leaves it on the CPU where a GPU cannot be used for it.
 void move_to_device(Model& model, const std::string& name);

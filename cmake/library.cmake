@@ -105,10 +105,8 @@ add_library(fastweights
   src/ops/scan/reference.cpp
   src/ops/scan/scan.cpp
   src/ops/scan/time_parallel.cpp
-  src/report/chart.cpp
-  src/report/chart_axis.cpp
   src/report/report.cpp
-  src/report/report_check.cpp
+  src/report/report_json.cpp
   ${page_text}
   src/selftest/definitions.cpp
   src/selftest/engine_cases.cpp
@@ -157,6 +155,8 @@ add_library(fastweights
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
   src/train/clock.cpp
+  src/train/compare.cpp
+  src/train/cross_validate.cpp
   src/train/device_adam.cpp
   src/train/device_training.cpp
   src/train/files.cpp
@@ -166,10 +166,13 @@ add_library(fastweights
   src/train/optimise.cpp
   src/train/predict.cpp
   src/train/recorded_step.cpp
+  src/train/presets.cpp
   src/train/report_data.cpp
+  src/train/report_weights.cpp
   src/train/run.cpp
   src/train/run_config.cpp
   src/train/run_data.cpp
+  src/train/run_files.cpp
   src/train/run_names.cpp
   src/train/task.cpp
   src/train/trained_model.cpp

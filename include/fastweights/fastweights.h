@@ -2,13 +2,13 @@
 
 /// Everything: continuous-time fast weight programmers and the numerics under them.
 #include "fastweights/backend.h"
-#include "fastweights/chart.h"
 #include "fastweights/classical.h"
 #include "fastweights/control.h"
 #include "fastweights/dataset.h"
 #include "fastweights/device.h"
 #include "fastweights/environment.h"
 #include "fastweights/error.h"
+#include "fastweights/experiment.h"
 #include "fastweights/fetch.h"
 #include "fastweights/gradcheck.h"
 #include "fastweights/logsignature.h"
@@ -35,3 +35,4 @@
 #include "fastweights/tensor.h"
 #include "fastweights/time.h"
 #include "fastweights/train.h"
+#include "fastweights/trained_model.h"

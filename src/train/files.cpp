@@ -1,3 +1,5 @@
+#include "train/files.h"
+
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,7 +11,6 @@
 #include <sstream>
 
 #include "fastweights/error.h"
-#include "fastweights/run.h"
 
 namespace fastweights {
 namespace {
@@ -18,7 +19,7 @@ namespace {
   throw std::runtime_error(message("cannot ", what, " ", path, ": ", std::strerror(errno)));
 }
 
-// leaves nothing of a file that could not be written
+// removes a file that could not be written
 [[noreturn]] void give_up(const std::string& path, const std::string& temporary) {
   const int error = errno;
   unlink(temporary.c_str());
@@ -44,7 +45,7 @@ void replace_file(const std::string& path, const std::string& contents) {
     }
     done += static_cast<size_t>(count);
   }
-  // on the disk before it takes the other's name
+  // on the disk before it takes the name of the old file
   const bool good = fsync(file) == 0;
   if (close(file) == 0 && good && std::rename(temporary.c_str(), path.c_str()) == 0) return;
   give_up(path, temporary);

@@ -56,7 +56,7 @@ const std::vector<std::string>& model_names() {
 
 namespace {
 
-// from here on series are read in windows, so many of them
+// longer series are read in about kWindows windows
 constexpr double kLong = 1000, kWindows = 250;
 
 void read_in_windows(ModelConfig& config, const DataShape& shape) {

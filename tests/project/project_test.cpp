@@ -84,7 +84,8 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"train.h", "train"},         {"run.h", "train"},
     {"dataset.h", "data"},        {"read.h", "data"},
     {"optimise.h", "train"},      {"selftest.h", "selftest"},
-    {"chart.h", "report"},        {"classical.h", "ops"},
+    {"trained_model.h", "train"}, {"classical.h", "ops"},
+    {"experiment.h", "train"},
 };
 
 // the layer of a path of ours, or "" for another library's header

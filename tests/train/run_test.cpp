@@ -8,6 +8,7 @@
 #include "base/json_fields.h"
 #include "data/data_support.h"
 #include "support/support.h"
+#include "train/files.h"
 #include "train/train_cases.h"
 
 namespace fastweights {
@@ -15,11 +16,13 @@ namespace {
 
 using testing::error_message;
 
-const char* const kSettings =
-    R"({"model": {"hidden_size": 8, "heads": 2, "feed_forward_size": 8},
-        "training": {"epochs": 4, "batch_size": 4, "learning_rate": 0.01}})";
+const Settings kSettings = {{"model.hidden_size", "8"},       {"model.heads", "2"},
+                            {"model.feed_forward_size", "8"}, {"training.epochs", "4"},
+                            {"training.batch_size", "4"},     {"training.learning_rate", "0.01"}};
 
-RunConfig small_config(const DataSet& data) { return make_run_config("delta-ode", kSettings, data); }
+RunConfig make_config(const std::string& model, const Settings& settings, const DataSet& data) {
+  return make_run({.model = model, .settings = settings}, data).config;
+}
 
 // asks to stop after so many steps
 RunEvents stop_after(int64_t steps) {
@@ -51,7 +54,8 @@ void expect_same_runs(const std::string& a, const std::string& b) {
 class Run : public ::testing::Test {
  protected:
   RunResult train(const char* name, RunStart start, const RunEvents& events = {}) {
-    return train_run(folder_.path(name), config_, data_, start, events);
+    return train_run(make_run(config_, data_),
+                     {.folder = folder_.path(name), .start = start, .events = events});
   }
   std::string whole() {
     EXPECT_EQ(train("whole", RunStart::Fresh).end, RunEnd::Finished);
@@ -60,7 +64,7 @@ class Run : public ::testing::Test {
 
   TestFolder folder_;
   DataSet data_ = two_classes(24);
-  RunConfig config_ = small_config(data_);
+  RunConfig config_ = make_config("delta-ode", kSettings, data_);
 };
 
 TEST_F(Run, LeavesAFolderThatSaysEverything) {
@@ -71,13 +75,13 @@ TEST_F(Run, LeavesAFolderThatSaysEverything) {
   EXPECT_EQ(result.end, RunEnd::Finished);
   const std::string path = folder_.path("run");
   for (const char* name : {"config.json", "environment.json", "metrics.jsonl", "log.txt", "result.json",
-                           "checkpoint.safetensors", "model.safetensors"})
+                           "checkpoint.safetensors", "model.safetensors", "report.json", "report.html"})
     EXPECT_TRUE(std::filesystem::exists(path + "/" + name)) << name;
   EXPECT_EQ(epochs_in(path).size(), 4u);
   EXPECT_EQ(to_json(read_run_config(path)), to_json(config_));
   ASSERT_EQ(result.parts.size(), 3u);
   const Json json = parse_json(file_text(path + "/result.json"));
-  EXPECT_EQ(json["test"]["accuracy"].get<double>(), metric(result.parts[2].second, "accuracy"));
+  EXPECT_EQ(json["test"]["accuracy"].get<double>(), metric(result.parts[2].metrics, "accuracy"));
   EXPECT_EQ(json["best_epoch"].get<int64_t>(), result.best_epoch);
   // how it began, what memory it takes, how it ended
   ASSERT_EQ(notes.size(), 3u);
@@ -89,9 +93,9 @@ TEST_F(Run, StoppedInMidEpochAndResumedItIsTheSame) {
   for (const int64_t steps : {3, 10}) {
     const std::string name = "stopped" + std::to_string(steps);
     EXPECT_EQ(train(name.c_str(), RunStart::Fresh, stop_after(steps)).end, RunEnd::Stopped);
-    EXPECT_EQ(
-        refusal([&] { load_trained(folder_.path(name)); }),
-        folder_.path(name) + " has no model.safetensors: its training has not finished, go on with --resume");
+    EXPECT_EQ(refusal([&] { load_trained(folder_.path(name)); }),
+              folder_.path(name) +
+                  " has no model.safetensors: its training has not finished; continue it with --resume");
     // twice, the second time for one step
     EXPECT_EQ(train(name.c_str(), RunStart::Resume, stop_after(1)).end, RunEnd::Stopped);
     EXPECT_EQ(train(name.c_str(), RunStart::Resume).end, RunEnd::Finished);
@@ -118,7 +122,9 @@ TEST_F(Run, KilledBeforeTheFirstCheckpointItStillStartsFromTheGivenModel) {
   whole();
   const TrainedModel start = load_trained(folder_.path("whole"));
   const auto from_model = [&](const char* name, const RunEvents& events) {
-    return train_run(folder_.path(name), config_, data_, RunStart::Fresh, events, folder_.path("whole"));
+    Run run = make_run(config_, data_);
+    run.initialise_from = folder_.path("whole");
+    return train_run(run, {.folder = folder_.path(name), .events = events});
   };
   from_model("expected", {});
   EXPECT_FALSE(same_bits(load_trained(folder_.path("expected")).model, start.model));
@@ -142,7 +148,13 @@ TEST_F(Run, OtherDataAreNoticed) {
   const auto refused = [&](auto change) {
     DataSet other = two_classes(24);
     change(other);
-    return refusal([&] { train_run(folder_.path("run"), config_, other, RunStart::Resume); });
+    const std::string opened = refusal([&] { open_run(folder_.path("run"), other); });
+    EXPECT_EQ(refusal([&] {
+                train_run(make_run(config_, other),
+                          {.folder = folder_.path("run"), .start = RunStart::Resume});
+              }),
+              opened);
+    return opened;
   };
   const std::string sentence =
       "the data have changed since " + folder_.path("run") + " began: they were 24 series";
@@ -157,9 +169,9 @@ TEST_F(Run, OtherDataAreNoticed) {
 
 TEST_F(Run, AFolderWithARunIsNotOverwritten) {
   train("run", RunStart::Fresh, stop_after(3));
-  EXPECT_EQ(
-      refusal([&] { train("run", RunStart::Fresh); }),
-      "there is a run in " + folder_.path("run") + " already: go on with --resume, or choose another folder");
+  EXPECT_EQ(refusal([&] { train("run", RunStart::Fresh); }),
+            "there is a run in " + folder_.path("run") +
+                " already: resume it with --resume, or choose another folder");
   EXPECT_EQ(refusal([&] { train("none", RunStart::Resume); }),
             "cannot read " + folder_.path("none/data.json"));
   EXPECT_EQ(refusal([&] { read_run_config(folder_.path("none")); }),
@@ -228,7 +240,7 @@ TEST_F(Run, AFullDiskLeavesTheOldCheckpoint) {
 
 TEST_F(Run, TroubleLeavesAReproducer) {
   data_.values[0] = 1e30;
-  config_ = make_run_config("delta-ode", kSettings, data_);
+  config_ = make_config("delta-ode", kSettings, data_);
   config_.prepare = {.scaling = Scaling::None, .clip = 0};
   config_.split = {.rule = SplitRule::Random, .validation = 0, .test = 0};
   config_.training.learning_rate = 1e20;
@@ -251,16 +263,12 @@ TEST_F(Run, ATrainedModelOnDiskPredictsTheSame) {
   EXPECT_EQ(again.task.horizon, copy.task.horizon);
   EXPECT_EQ(again.task.kind, trained.task.kind);
   EXPECT_EQ(again.preparation.classes, trained.preparation.classes);
-  const auto outputs = [&](const TrainedModel& t) {
-    return predict(t.model, prepare(matched(data_, t.preparation), t.preparation), t.preparation, t.task)
-        .outputs;
-  };
+  const auto outputs = [&](const TrainedModel& t) { return t.predict(data_).outputs; };
   EXPECT_TRUE(at::equal(outputs(again), outputs(trained)));
   // which is what the run itself found
-  const Split parts = split(data_, config_.split);
-  const PreparedData test = prepare(subset(data_, parts.test), trained.preparation);
-  const Metrics m = evaluate(predict(trained.model, test, trained.preparation, trained.task), trained.task,
-                             trained.preparation);
+  const PartSamples part = choose_part(folder_.path("whole"), data_, "");
+  EXPECT_EQ(part.name, "test");
+  const Metrics m = evaluate(trained, subset(data_, part.samples)).metrics;
   const Json result = parse_json(file_text(folder_.path("whole/result.json")));
   EXPECT_EQ(metric(m, "log_loss"), result["test"]["log_loss"].get<double>());
 }
@@ -284,17 +292,17 @@ TEST_F(Run, FilesThatAreNoTrainedModelsAreRefused) {
 }
 
 TEST_F(Run, ConfigurationsHaveNearestNames) {
-  const auto refused = [&](const char* model, const char* settings) {
-    return error_message([&] { make_run_config(model, settings, data_); });
+  const auto refused = [&](const char* model, const Settings& settings) {
+    return error_message([&] { make_config(model, settings, data_); });
   };
-  EXPECT_EQ(refused("delta-cdee", "{}"), "there is no model 'delta-cdee'; the nearest is 'delta-cde'");
-  EXPECT_EQ(refused("delta-cde", R"({"trainning": {}})"),
+  EXPECT_EQ(refused("delta-cdee", {}), "there is no model 'delta-cdee'; the nearest is 'delta-cde'");
+  EXPECT_EQ(refused("delta-cde", {{"trainning", "{}"}}),
             "[config] there is no key 'trainning'; the nearest is 'training'");
-  EXPECT_EQ(refused("delta-cde", R"({"training": {"epoch": 3}})"),
+  EXPECT_EQ(refused("delta-cde", {{"training.epoch", "3"}}),
             "[config] there is no key 'training.epoch'; the nearest is 'training.epochs'");
-  EXPECT_EQ(refused("delta-cde", R"({"model": {"solver": {"metod": "rk4"}}})"),
+  EXPECT_EQ(refused("delta-cde", {{"model.solver.metod", "rk4"}}),
             "[config] there is no key 'model.solver.metod'; the nearest is 'model.solver.method'");
-  EXPECT_NE(refused("delta-cde", R"({"split": {"rule": "foldz"}})").find("the nearest is 'folds'"),
+  EXPECT_NE(refused("delta-cde", {{"split.rule", "foldz"}}).find("the nearest is 'folds'"),
             std::string::npos);
 }
 
@@ -305,19 +313,84 @@ TEST_F(Run, ConfigurationsFitTheDataAndGoThroughJson) {
   EXPECT_EQ(config_.model.hidden_size, 8);
   EXPECT_EQ(config_.training.epochs, 4);
   EXPECT_EQ(to_json(run_config_from_json(to_json(config_))), to_json(config_));
-  const RunConfig rde = make_run_config("oja-rde", R"({"task": {"kind": "regression"}})", data_);
+  const RunConfig rde = make_config("oja-rde", {{"task.kind", "regression"}}, data_);
   EXPECT_EQ(rde.model.control.kind, ControlKind::LogSignature);
   EXPECT_EQ(rde.model.rule, "oja");
   EXPECT_EQ(rde.task.kind, TaskKind::Regression);
-  for (const std::string& name : model_names()) EXPECT_NO_THROW(make_run_config(name, "{}", data_)) << name;
-  // values with a projection of their own are normalised, unless somebody says otherwise
-  const auto value_norm = [&](const char* model, const char* settings) {
-    return make_run_config(model, settings, data_).model.value_norm;
+  for (const std::string& name : model_names()) EXPECT_NO_THROW(make_config(name, {}, data_)) << name;
+  // values with a projection of their own are normalised, unless a setting says otherwise
+  const auto value_norm = [&](const char* model, const Settings& settings) {
+    return make_config(model, settings, data_).model.value_norm;
   };
-  EXPECT_TRUE(value_norm("delta-cde", "{}"));
-  EXPECT_FALSE(value_norm("delta-ode", "{}"));
-  EXPECT_FALSE(value_norm("delta-cde", R"({"model": {"drive": "x"}})"));
-  EXPECT_FALSE(value_norm("delta-cde", R"({"model": {"value_norm": false}})"));
+  EXPECT_TRUE(value_norm("delta-cde", {}));
+  EXPECT_FALSE(value_norm("delta-ode", {}));
+  EXPECT_FALSE(value_norm("delta-cde", {{"model.drive", "x"}}));
+  EXPECT_FALSE(value_norm("delta-cde", {{"model.value_norm", "false"}}));
+}
+
+TEST_F(Run, LaterSettingsOverrideEarlierOnes) {
+  const std::string path = folder_.file(
+      "settings.json", R"({"model": {"solver": {"method": "euler"}}, "training": {"epochs": 3, "seed": 5}})");
+  Settings settings = read_settings(path);
+  settings.push_back({"training.epochs", "7"});
+  settings.push_back({"task.kind", "regression"});
+  const RunConfig config = make_config("delta-cde", settings, data_);
+  EXPECT_EQ(config.model.solver.method, "euler");
+  EXPECT_EQ(config.training.epochs, 7);
+  EXPECT_EQ(config.training.seed, 5);
+  EXPECT_EQ(config.task.kind, TaskKind::Regression);
+  EXPECT_EQ(error_message([&] {
+              with_settings({}, {{"model.heads", "null"}});
+            }),
+            "[config] model.heads cannot be null");
+  EXPECT_EQ(error_message([&] { read_settings(folder_.file("broken.json", "{\"model\": ")); }),
+            folder_.path("broken.json") + ": this is not a JSON object { ... }");
+}
+
+TEST_F(Run, TheReportOfTheFolderIsThatOfTheRun) {
+  const std::string path = whole(), before = file_text(path + "/report.json");
+  write_report(path, data_);
+  const auto without_time = [](const std::string& text) {
+    Json json = Json::parse(text);
+    json.erase("finished");
+    return json.dump();
+  };
+  EXPECT_EQ(without_time(file_text(path + "/report.json")), without_time(before));
+}
+
+TEST_F(Run, AReportHasTheKeysAndLengthsThatThePageReads) {
+  const Json report = Json::parse(file_text(whole() + "/report.json"));
+  for (const char* key :
+       {"version", "title", "subtitle", "finished", "facts", "headline", "curves", "metrics", "confusion",
+        "roc", "calibration", "mistakes", "model", "fast_weights", "commands"})
+    EXPECT_TRUE(report.contains(key)) << key;
+  for (const Json& curve : report["curves"]) {
+    for (const Json& line : curve["lines"]) EXPECT_EQ(line["x"].size(), line["y"].size());
+  }
+  for (const Json& row : report["metrics"]["rows"])
+    EXPECT_EQ(row["values"].size(), report["metrics"]["columns"].size());
+  EXPECT_EQ(report["roc"]["true_positive"].size(), report["roc"]["false_positive"].size());
+  EXPECT_EQ(report["calibration"]["count"].size(), report["calibration"]["predicted"].size());
+  const Json& view = report["fast_weights"];
+  EXPECT_EQ(view["values"].size(), view["times"].size());
+  EXPECT_EQ(view["outputs"]["values"].size(), view["outputs"]["times"].size());
+  EXPECT_EQ(view["norms"]["values"].size(), view["frames"]["times"].size());
+  for (const Json& layer : view["frames"]["layers"]) {
+    EXPECT_EQ(layer["w"].size(), view["frames"]["times"].size());
+    const auto size =
+        layer["heads"].get<size_t>() * layer["rows"].get<size_t>() * layer["columns"].get<size_t>();
+    for (const Json& frame : layer["w"]) EXPECT_EQ(frame.size(), size);
+  }
+}
+
+TEST_F(Run, TheLogHasTheSecondsOfEachPhase) {
+  const std::string log = file_text(whole() + "/log.txt");
+  size_t at = 0;
+  for (const char* phase :
+       {"splitting and scaling", "model", "epochs", "final predictions", "saving", "report"}) {
+    at = log.find(std::string("  ") + phase + ": ", at);
+    ASSERT_NE(at, std::string::npos) << phase << " in\n" << log;
+  }
 }
 
 TEST_F(Run, FilesAreReplacedAsAWhole) {
