@@ -15,6 +15,13 @@ const Settings kSmall = {{"model.hidden_size", "8"}, {"training.epochs", "2"}, {
 
 class Experiment : public ::testing::Test {
  protected:
+  // the folder of a finished run
+  std::string trained() {
+    const RunSetup setup = {.model = "delta-ode", .preset = "small", .settings = {{"training.epochs", "2"}}};
+    train_run(make_run(setup, data_), {.folder = folder_.path("run")});
+    return folder_.path("run");
+  }
+
   TestFolder folder_;
   DataSet data_ = two_classes(24);
 };
@@ -33,7 +40,9 @@ TEST_F(Experiment, EverySeriesIsTestedInOneFold) {
   EXPECT_EQ(tested, 24);
   ASSERT_FALSE(result.summary.empty());
   for (const FoldsResult::Summary& of : result.summary) {
-    if (of.name == "log_loss") EXPECT_NEAR(of.mean, sum / 3, 1e-12);
+    if (of.name == "log_loss") {
+      EXPECT_NEAR(of.mean, sum / 3, 1e-12);
+    }
   }
 }
 
@@ -43,7 +52,7 @@ TEST_F(Experiment, ResumedFoldsAreThoseOfAnUninterruptedRun) {
   cross_validate(options, data_);
   options.folder = folder_.path("stopped");
   int64_t trained = 0;
-  options.train = [&](const Run& run, RunOptions one) {
+  options.train = [&](const fastweights::Run& run, RunOptions one) {
     ++trained;
     one.events.stop = [&] { return trained == 2; };
     return train_run(run, one);
@@ -63,7 +72,7 @@ TEST_F(Experiment, ComparedModelsShareOneSplitAndOneScaling) {
       .folder = folder_.path("compared"), .models = {"gru", "delta-ode"}, .setup = {.settings = kSmall}};
   options.setup.settings[0] = {"model.hidden_size", "16"};
   std::vector<Tensor> values;
-  options.train = [&](const Run& run, const RunOptions& one) {
+  options.train = [&](const fastweights::Run& run, const RunOptions& one) {
     values.push_back(run.data.train.values);
     return train_run(run, one);
   };
@@ -83,7 +92,7 @@ TEST_F(Experiment, ComparedModelsShareOneSplitAndOneScaling) {
 TEST_F(Experiment, AModelThatFailsIsInTheTable) {
   CompareOptions options = {
       .folder = folder_.path("compared"), .models = {"gru", "lstm"}, .setup = {.settings = kSmall}};
-  options.train = [](const Run& run, const RunOptions& one) {
+  options.train = [](const fastweights::Run& run, const RunOptions& one) {
     if (one.folder.ends_with("gru")) throw std::runtime_error("out of memory");
     return train_run(run, one);
   };
@@ -125,6 +134,52 @@ TEST_F(Experiment, EffectiveRankCountsDirections) {
   const Tensor u = at::arange(1, 4, at::kDouble);
   EXPECT_NEAR(effective_rank(at::outer(u, u)), 1, 1e-12);
   EXPECT_EQ(effective_rank(at::zeros({3, 3}, at::kDouble)), 0);
+}
+
+TEST_F(Experiment, TheReportOfTheFolderIsThatOfTheRun) {
+  const std::string path = trained(), before = file_text(path + "/report.json");
+  write_report(path, data_);
+  const auto without_time = [](const std::string& text) {
+    Json json = Json::parse(text);
+    json.erase("finished");
+    return json.dump();
+  };
+  EXPECT_EQ(without_time(file_text(path + "/report.json")), without_time(before));
+}
+
+TEST_F(Experiment, AReportHasTheKeysAndLengthsThatThePageReads) {
+  const Json report = Json::parse(file_text(trained() + "/report.json"));
+  for (const char* key :
+       {"version", "title", "subtitle", "finished", "facts", "headline", "curves", "metrics", "confusion",
+        "roc", "calibration", "mistakes", "model", "fast_weights", "commands"})
+    EXPECT_TRUE(report.contains(key)) << key;
+  for (const Json& curve : report["curves"]) {
+    for (const Json& line : curve["lines"]) EXPECT_EQ(line["x"].size(), line["y"].size());
+  }
+  for (const Json& row : report["metrics"]["rows"])
+    EXPECT_EQ(row["values"].size(), report["metrics"]["columns"].size());
+  EXPECT_EQ(report["roc"]["true_positive"].size(), report["roc"]["false_positive"].size());
+  EXPECT_EQ(report["calibration"]["count"].size(), report["calibration"]["predicted"].size());
+  const Json& view = report["fast_weights"];
+  EXPECT_EQ(view["values"].size(), view["times"].size());
+  EXPECT_EQ(view["outputs"]["values"].size(), view["outputs"]["times"].size());
+  EXPECT_EQ(view["norms"]["values"].size(), view["frames"]["times"].size());
+  for (const Json& layer : view["frames"]["layers"]) {
+    EXPECT_EQ(layer["w"].size(), view["frames"]["times"].size());
+    const auto size =
+        layer["heads"].get<size_t>() * layer["rows"].get<size_t>() * layer["columns"].get<size_t>();
+    for (const Json& frame : layer["w"]) EXPECT_EQ(frame.size(), size);
+  }
+}
+
+TEST_F(Experiment, TheLogHasTheSecondsOfEachPhase) {
+  const std::string log = file_text(trained() + "/log.txt");
+  size_t at = 0;
+  for (const char* phase :
+       {"splitting and scaling", "model", "epochs", "final predictions", "saving", "report"}) {
+    at = log.find(std::string("  ") + phase + ": ", at);
+    ASSERT_NE(at, std::string::npos) << phase << " in\n" << log;
+  }
 }
 
 }  // namespace

@@ -122,7 +122,7 @@ TEST_F(Run, KilledBeforeTheFirstCheckpointItStillStartsFromTheGivenModel) {
   whole();
   const TrainedModel start = load_trained(folder_.path("whole"));
   const auto from_model = [&](const char* name, const RunEvents& events) {
-    Run run = make_run(config_, data_);
+    fastweights::Run run = make_run(config_, data_);
     run.initialise_from = folder_.path("whole");
     return train_run(run, {.folder = folder_.path(name), .events = events});
   };
@@ -345,52 +345,6 @@ TEST_F(Run, LaterSettingsOverrideEarlierOnes) {
             "[config] model.heads cannot be null");
   EXPECT_EQ(error_message([&] { read_settings(folder_.file("broken.json", "{\"model\": ")); }),
             folder_.path("broken.json") + ": this is not a JSON object { ... }");
-}
-
-TEST_F(Run, TheReportOfTheFolderIsThatOfTheRun) {
-  const std::string path = whole(), before = file_text(path + "/report.json");
-  write_report(path, data_);
-  const auto without_time = [](const std::string& text) {
-    Json json = Json::parse(text);
-    json.erase("finished");
-    return json.dump();
-  };
-  EXPECT_EQ(without_time(file_text(path + "/report.json")), without_time(before));
-}
-
-TEST_F(Run, AReportHasTheKeysAndLengthsThatThePageReads) {
-  const Json report = Json::parse(file_text(whole() + "/report.json"));
-  for (const char* key :
-       {"version", "title", "subtitle", "finished", "facts", "headline", "curves", "metrics", "confusion",
-        "roc", "calibration", "mistakes", "model", "fast_weights", "commands"})
-    EXPECT_TRUE(report.contains(key)) << key;
-  for (const Json& curve : report["curves"]) {
-    for (const Json& line : curve["lines"]) EXPECT_EQ(line["x"].size(), line["y"].size());
-  }
-  for (const Json& row : report["metrics"]["rows"])
-    EXPECT_EQ(row["values"].size(), report["metrics"]["columns"].size());
-  EXPECT_EQ(report["roc"]["true_positive"].size(), report["roc"]["false_positive"].size());
-  EXPECT_EQ(report["calibration"]["count"].size(), report["calibration"]["predicted"].size());
-  const Json& view = report["fast_weights"];
-  EXPECT_EQ(view["values"].size(), view["times"].size());
-  EXPECT_EQ(view["outputs"]["values"].size(), view["outputs"]["times"].size());
-  EXPECT_EQ(view["norms"]["values"].size(), view["frames"]["times"].size());
-  for (const Json& layer : view["frames"]["layers"]) {
-    EXPECT_EQ(layer["w"].size(), view["frames"]["times"].size());
-    const auto size =
-        layer["heads"].get<size_t>() * layer["rows"].get<size_t>() * layer["columns"].get<size_t>();
-    for (const Json& frame : layer["w"]) EXPECT_EQ(frame.size(), size);
-  }
-}
-
-TEST_F(Run, TheLogHasTheSecondsOfEachPhase) {
-  const std::string log = file_text(whole() + "/log.txt");
-  size_t at = 0;
-  for (const char* phase :
-       {"splitting and scaling", "model", "epochs", "final predictions", "saving", "report"}) {
-    at = log.find(std::string("  ") + phase + ": ", at);
-    ASSERT_NE(at, std::string::npos) << phase << " in\n" << log;
-  }
 }
 
 TEST_F(Run, FilesAreReplacedAsAWhole) {
