@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/chart.h"
+#include "chart.h"
 
 /// Figures of the documents: each is a chart, and the numbers that were measured for it. A new one is a
 /// source file with a FigureMaker, which figures.cpp lists.

@@ -24,7 +24,7 @@ inline CLI::Validator not_negative() {
 }
 
 struct Session {
-  int threads = 0;  ///< that were asked for; 0: none in particular
+  int threads = 0;  ///< requested; 0: no preference
   int exit_status = 0;
 };
 

@@ -128,7 +128,7 @@ DataConfig data_for_model(const DataOptions& options, const std::string& run,
   return data_config(options, known);
 }
 
-bool check_finite(const Predictions& predictions, const PreparedData& data, Session& session) {
+bool check_finite(const Predictions& predictions, const DataSet& data, Session& session) {
   if (!predictions.outputs.defined()) return true;
   const Tensor bad = predictions.outputs.isfinite().all(1).logical_not().nonzero();  // [N, 1]
   if (bad.size(0) == 0) return true;

@@ -29,9 +29,8 @@ DataConfig data_for_model(const DataOptions& options, const std::string& run, co
 /// Reads through the cache with a progress line on a terminal; lists skipped files on stderr.
 DataSet read(const DataOptions& options, const DataConfig& config);
 
-/// Whether all outputs are finite; otherwise names the first series with one that is not, and sets the exit
-/// status.
-bool check_finite(const Predictions& predictions, const PreparedData& data, Session& session);
+/// Whether all outputs are numbers; otherwise says of which series they are not, and sets the exit status.
+bool check_finite(const Predictions& predictions, const DataSet& data, Session& session);
 
 /// Moves a model to the device of that name; with "auto" it stays on the CPU if no GPU can run it.
 void move_to_device(Model& model, const std::string& name);

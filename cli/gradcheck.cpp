@@ -37,7 +37,7 @@ ModelConfig read_config(const std::string& path) {
   }
 }
 
-// the file, then what the command line says; small by default, so that it takes a second
+// the file, then the options; small by default, so that it takes a second
 ModelConfig chosen_config(const GradcheckCommand& command) {
   ModelConfig config;
   if (!command.model.empty()) {
@@ -131,7 +131,7 @@ bool check_parameters(const GradcheckCommand& command) {
               good ? "ok" : "FAILED", worst, tolerance);
   if (!good && relus)
     std::printf(
-        "a relu that switches between the two points of a difference looks like this, too: try another "
+        "a relu that switches between the two points of a difference has the same effect: try another "
         "--seed\n");
   if (adaptive)
     std::printf("adaptive steps change with the parameters, so differences are no better than about 1e-6\n");
@@ -142,7 +142,7 @@ bool check_parameters(const GradcheckCommand& command) {
   return good;
 }
 
-// the adjoint on the EigenWorms model, longer and longer
+// the adjoint on the EigenWorms model, on series of increasing length
 void check_long_series(const GradcheckCommand& command) {
   ModelConfig config = published::eigenworms("ode_delta", 1);
   fast_weights(config).control.last_window = LastWindow::Once;
@@ -176,7 +176,7 @@ void check_long_series(const GradcheckCommand& command) {
   std::printf(
       "\na rule that forgets is unstable when solved backwards: the adjoint then differentiates another "
       "solution.\n"
-      "A gradient with a relative error of 1 or a cosine of 0 says nothing.\n");
+      "A gradient with a relative error of 1 or a cosine of 0 is useless.\n");
 }
 
 }  // namespace
@@ -186,11 +186,11 @@ void add_gradcheck(CLI::App& program, Session& session) {
   CLI::App* app = program.add_subcommand(
       "gradcheck", "Compare a model's gradients (exact, checkpointed, adjoint) with finite differences");
   CLI::Option* config =
-      app->add_option("--config", command->config_file, "configuration of the model, a JSON file");
+      app->add_option("--config", command->config_file, "JSON file with the configuration of the model");
   CLI::Option* model =
       app->add_option("--model", command->model, "a name that 'fastweights models' lists")->excludes(config);
   app->add_option("--rule", command->rule, "hebb, oja, oja_softmax, delta_pre or delta_post");
-  std::vector<CLI::Option*> short_only = {config, model};  // that --long does not read
+  std::vector<CLI::Option*> short_only = {config, model};  // excluded by --long
   short_only.push_back(app->add_option("--drive", command->drive,
                                        "x, derivative_keys, derivative_values, derivative or tensor_map"));
   short_only.push_back(
@@ -201,34 +201,35 @@ void add_gradcheck(CLI::App& program, Session& session) {
   short_only.push_back(
       app->add_option("--set", command->settings, "KEY=VALUE of the configuration, for example layers=2")
           ->allow_extra_args(false));
-  short_only.push_back(
-      app->add_option("--samples", command->series.samples, "synthetic series")->capture_default_str());
-  short_only.push_back(app->add_option("--length", command->series.length, "points of the longest one")
+  short_only.push_back(app->add_option("--samples", command->series.samples, "number of synthetic series")
+                           ->capture_default_str());
+  short_only.push_back(app->add_option("--length", command->series.length, "points of the longest series")
                            ->capture_default_str());
   short_only.push_back(
-      app->add_option("--channels", command->series.channels, "channels, where no configuration is given")
+      app->add_option("--channels", command->series.channels, "number of channels, without a configuration")
           ->excludes(config)
           ->capture_default_str());
-  short_only.push_back(app->add_option("--directions", command->directions, "random directions per parameter")
-                           ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
-                           ->capture_default_str());
-  app->add_option("--seed", command->seed, "of parameters, data and directions")
+  short_only.push_back(
+      app->add_option("--directions", command->directions, "number of random directions per parameter")
+          ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+          ->capture_default_str());
+  app->add_option("--seed", command->seed, "seed of parameters, data and directions")
       ->check(not_negative())
       ->capture_default_str();
   short_only.push_back(
       app->add_option("--tolerance", command->tolerance,
-                      "that the exact gradients must meet (default 1e-6, with adaptive steps 1e-5)")
+                      "largest error of the exact gradients (default 1e-6, with adaptive steps 1e-5)")
           ->check(positive()));
   CLI::Option* long_series =
       app->add_flag("--long", command->long_series,
-                    "instead: how the continuous adjoint fails on longer and longer series");
+                    "show instead how the error of the continuous adjoint grows with the length of series");
   for (CLI::Option* option : short_only) long_series->excludes(option);
   app->add_option("--windows", command->windows, "with --long: lengths to try, in windows of 4 points")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->needs(long_series)
       ->capture_default_str();
   app->callback([command, &session] {
-    // so small that a second thread costs more than it brings, and very much where others use the cores
+    // the work is too small for a second thread to pay off
     if (session.threads == 0) set_threads(1);
     if (command->long_series) {
       check_long_series(*command);

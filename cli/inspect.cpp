@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "data_options.h"
+#include "progress.h"
 
 namespace fastweights::cli {
 namespace {
@@ -16,14 +17,7 @@ struct InspectCommand {
 
 void print_model(const TrainedModel& trained) {
   const ModelConfig& c = trained.model.config();
-  const FastWeights* fast = c.architecture.get_if<FastWeights>();
-  if (fast) {
-    std::printf("rule %s, hidden size %lld, %lld heads, %lld layers, method %s\n", fast->rule.c_str(),
-                static_cast<long long>(fast->hidden_size), static_cast<long long>(fast->heads),
-                static_cast<long long>(fast->layers), fast->solver.method.c_str());
-  } else {
-    std::printf("architecture %s\n", c.architecture.name().c_str());
-  }
+  std::printf("%s\n", shown(model_summary(c)).c_str());
   std::printf("%zu channels in the data, %lld for the model; %lld outputs",
               trained.preparation.channels.size(), static_cast<long long>(c.channels),
               static_cast<long long>(c.outputs));
@@ -35,13 +29,6 @@ void print_model(const TrainedModel& trained) {
   std::printf("%-32s %-16s %9lld\n", "all", "", static_cast<long long>(trained.model.parameter_count()));
 }
 
-// how many directions W uses: (sum of squared singular values)^2 / sum of their fourth powers
-double effective_rank(const Tensor& w) {
-  const Tensor gram = at::matmul(w, w.transpose(-1, -2));
-  const double trace = gram.diagonal().sum().item<double>(), squares = gram.square().sum().item<double>();
-  return squares > 0 ? trace * trace / squares : 0;
-}
-
 int64_t sample_of(const InspectCommand& command, const DataSet& data) {
   if (command.sample.empty()) return 0;
   for (size_t b = 0; b < data.ids.size(); ++b) {
@@ -50,21 +37,13 @@ int64_t sample_of(const InspectCommand& command, const DataSet& data) {
   throw std::runtime_error(message("there is no series '", command.sample, "' in ", data.head.name));
 }
 
-// what W holds on its way through one series: its size, the directions it uses, and how near it is to its end
+// norm and rank of W over one series, and its cosine to the last W
 void print_weights(const InspectCommand& command, const TrainedModel& trained) {
   const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
-  const int64_t sample = sample_of(command, data);
-  const PreparedData one =
-      prepare(match_data(select_series(data, {sample}), trained.preparation), trained.preparation);
-  TaskConfig whole = trained.task;
-  whole.kind = TaskKind::Classification;
-  Batch batch = make_batch(one, trained.preparation, whole, {0}, 1);
-  const Tensor times = batch.input.series.times;
-  const double first = times[0].item<double>(), last = times[-1].item<double>();
-  const Tensor at_times = first < last ? at::linspace(first, last, command.times, at::kDouble) : times;
-  batch.input.output_times = RaggedTimes{at_times, at::tensor({int64_t{0}, at_times.size(0)}, at::kLong)};
-  const ModelOutput out = trained.model.forward(batch.input);
-  std::printf("\nW over series '%s', %lld rows\n", one.ids[0].c_str(), static_cast<long long>(times.size(0)));
+  const DataSet one = match_data(select_series(data, {sample_of(command, data)}), trained.preparation);
+  const SeriesOutput series = follow_series(trained, prepare(one, trained.preparation), 0, command.times);
+  const ModelOutput& out = series.output;
+  std::printf("\nW over series '%s', %lld rows\n", one.ids[0].c_str(), static_cast<long long>(one.rows()));
   std::printf("%12s %6s %10s %10s %16s  %s\n", "time", "layer", "norm", "rank", "like the last W", "outputs");
   for (size_t l = 0; l < out.w.size(); ++l) {
     const Tensor w = out.w[l].detach().to(at::kDouble);  // [T, H, V, K]
@@ -75,7 +54,7 @@ void print_weights(const InspectCommand& command, const TrainedModel& trained) {
       for (int64_t h = 0; h < w.size(1); ++h)
         rank += effective_rank(w[t][h]) / static_cast<double>(w.size(1));
       const double norms = (here.norm() * end.norm()).item<double>();
-      std::printf("%12.6g %6zu %10.4g %10.3g %16.3f ", at_times[t].item<double>(), l + 1,
+      std::printf("%12.6g %6zu %10.4g %10.3g %16.3f ", series.times[t].item<double>(), l + 1,
                   here.norm().item<double>(), rank,
                   norms > 0 ? (here * end).sum().item<double>() / norms : NAN);
       for (int64_t o = 0; o < std::min<int64_t>(out.outputs.size(1), 6); ++o)
@@ -89,13 +68,13 @@ void print_weights(const InspectCommand& command, const TrainedModel& trained) {
 
 void add_inspect(CLI::App& program, Session&) {
   auto command = std::make_shared<InspectCommand>();
-  command->data.label_columns = LabelColumns::Optional;
-  CLI::App* app =
-      program.add_subcommand("inspect", "Sizes of a trained model, and what W stores over a series");
+  command->data.answers = Answers::Optional;
+  CLI::App* app = program.add_subcommand(
+      "inspect", "Show a trained model's parameters, and its fast weights over a series");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
-  add_data_options(*app, command->data, "a set with a series to follow W over (optional)");
+  add_data_options(*app, command->data, "data with a series to follow W over (optional)");
   app->add_option("--series", command->sample, "id of the series; default: the first");
-  app->add_option("--times", command->times, "how often to look at W")
+  app->add_option("--times", command->times, "number of times at which W is shown")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
   app->footer("Example:\n  fastweights inspect runs/spirals spirals");
@@ -108,9 +87,9 @@ void add_inspect(CLI::App& program, Session&) {
 
 void add_report(CLI::App& program, Session&) {
   auto command = std::make_shared<InspectCommand>();
-  CLI::App* app = program.add_subcommand("report", "Write the page of a run anew");
+  CLI::App* app = program.add_subcommand("report", "Regenerate a run's HTML report");
   app->add_option("run", command->run, "folder of a finished run")->required();
-  add_data_options(*app, command->data, "the run's data, if they have moved");
+  add_data_options(*app, command->data, "the run's data, if they are elsewhere now");
   app->footer("Example:\n  fastweights report runs/spirals");
   app->callback([command] {
     write_report(command->run, read(command->data, data_for_model(command->data, command->run,

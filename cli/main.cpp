@@ -12,7 +12,7 @@
 namespace fastweights::cli {
 namespace {
 
-// CLI11 itself would only say that a command is required
+// CLI11 itself only says that a command is required
 void check_command(const CLI::App& program, const std::string& word) {
   if (word.empty() || word[0] == '-') return;
   std::string known;
@@ -25,7 +25,7 @@ void check_command(const CLI::App& program, const std::string& word) {
 
 constexpr int kWrongCommandLine = 2;
 
-// names of the options of a command and of those it belongs to
+// names of the options of a command and of its parents
 std::vector<std::string> option_names(const CLI::App* app) {
   std::vector<std::string> names;
   for (; app != nullptr; app = app->get_parent()) {
@@ -45,8 +45,9 @@ std::string unknown_option(const CLI::App& program, int argc, char** argv) {
     if (word.rfind("--", 0) != 0 || std::find(names.begin(), names.end(), word) != names.end()) continue;
     return "there is no option " + word + "; the nearest is " + nearest(word, names);
   }
-  return "there is something that '" + app->get_name() + "' does not know; see fastweights " +
-         app->get_name() + " --help";
+  const std::vector<std::string> extras = program.remaining(true);
+  return "unexpected argument '" + (extras.empty() ? "" : extras.front()) + "' for '" + app->get_name() +
+         "'; see fastweights " + app->get_name() + " --help";
 }
 
 int run(int argc, char** argv) {
@@ -56,11 +57,11 @@ int run(int argc, char** argv) {
   program.name("fastweights");
   program.set_version_flag("--version", "fastweights " + version());
   program.require_subcommand(1);
-  // options of the program may stand behind a command, too
+  // options of the program may follow a command, too
   program.fallthrough();
-  program.footer("'fastweights COMMAND --help' says more about a command.");
+  program.footer("Use 'fastweights COMMAND --help' for the options of a command.");
   Session session;
-  program.add_option("--threads", session.threads, "threads to compute with; 0 takes all cores")
+  program.add_option("--threads", session.threads, "number of threads; 0: all cores")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   // before any command's own callback
@@ -103,9 +104,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return fastweights::cli::run(argc, argv);
-  } catch (const std::exception& trouble) {
-    // LibTorch's own errors carry a stack trace behind the sentence
-    std::string text = trouble.what();
+  } catch (const std::exception& error) {
+    // errors of LibTorch have a stack trace after the sentence
+    std::string text = error.what();
     for (const char* trace : {"\nException raised from", "\nframe #"})
       text = text.substr(0, text.find(trace));
     std::fprintf(stderr, "fastweights: %s\n", text.c_str());

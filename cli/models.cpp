@@ -15,8 +15,7 @@ struct ModelsCommand {
 };
 
 void print_models(const ModelsCommand& command) {
-  if (!command.json)
-    std::printf("%-20s %10s  %s\n", "model", "parameters", "what it is, and where it comes from");
+  if (!command.json) std::printf("%-20s %10s  %s\n", "model", "parameters", "description and reference");
   for (const NamedModel& model : named_models()) {
     const ModelConfig config = named_model(model.name, {.channels = command.channels,
                                                         .static_features = command.static_features,
@@ -35,7 +34,8 @@ void print_models(const ModelsCommand& command) {
   }
   if (!command.json)
     std::printf(
-        "\nparameters of the defaults with %lld channels and %lld outputs; train one with --model NAME\n",
+        "\nparameters of the default sizes with %lld channels and %lld outputs; train one with --model "
+        "NAME\n",
         static_cast<long long>(command.channels), static_cast<long long>(command.outputs));
 }
 
@@ -43,14 +43,15 @@ void print_models(const ModelsCommand& command) {
 
 void add_models(CLI::App& program, Session&) {
   auto command = std::make_shared<ModelsCommand>();
-  CLI::App* app = program.add_subcommand("models", "List the models that can be trained, with their sizes");
+  CLI::App* app = program.add_subcommand(
+      "models", "List the models that can be trained, with their numbers of parameters");
   const auto size = [&](const char* name, int64_t& to, int64_t smallest, const char* help) {
     app->add_option(name, to, help)->check(CLI::Range(smallest, int64_t{100'000}))->capture_default_str();
   };
-  size("--channels", command->channels, 1, "that the models read, time included");
-  size("--static-features", command->static_features, 0, "numbers per series that do not change");
-  size("--outputs", command->outputs, 1, "numbers that they put out");
-  app->add_flag("--json", command->json, "a JSON object per model");
+  size("--channels", command->channels, 1, "input channels, time included");
+  size("--static-features", command->static_features, 0, "static features per series");
+  size("--outputs", command->outputs, 1, "outputs");
+  app->add_flag("--json", command->json, "print a JSON object per model");
   app->callback([command] { print_models(*command); });
 }
 

@@ -17,7 +17,7 @@ struct PredictCommand {
   int64_t ahead = 0;
 };
 
-// in quotes, if a comma, a quote or a line's end is in it
+// quoted if it contains a comma, a quote or a line break
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -25,26 +25,26 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
-// nine digits of what a model says
+// nine digits of a prediction
 std::string number(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", x);
   return text;
 }
 
-// the shortest text that is the same number again
+// the shortest text that reads back as the same number
 std::string exact(double x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
-std::string row_begin(const PreparedData& data, const Predictions& p, int64_t row) {
+std::string row_begin(const DataSet& data, const Predictions& p, int64_t row) {
   return field(data.ids[static_cast<size_t>(p.samples.data_ptr<int64_t>()[row])]) + "," +
          exact(p.times.data_ptr<double>()[row]);
 }
 
-std::string class_table(const TrainedModel& trained, const PreparedData& data, Session& session) {
-  const Predictions p = predict(trained.model, data, trained.preparation, trained.task);
+std::string class_table(const TrainedModel& trained, const DataSet& data, Session& session) {
+  const Predictions p = trained.predict(data);
   if (!check_finite(p, data, session)) return "";
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
@@ -62,12 +62,10 @@ std::string class_table(const TrainedModel& trained, const PreparedData& data, S
   return text;
 }
 
-// targets, or channels: those to come, or all rows with their gaps filled
+// targets, or channels: future rows, or all rows with their gaps filled
 std::string number_table(const TrainedModel& trained, const DataSet& data, Session& session) {
-  const PreparedData prepared = prepare(data, trained.preparation);
-  const Predictions p =
-      predict(trained.model, prepared, trained.preparation, trained.task, {.wanted = Wanted::Missing});
-  if (!check_finite(p, prepared, session)) return "";
+  const Predictions p = trained.predict(data, {.targets = Targets::Missing});
+  if (!check_finite(p, data, session)) return "";
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
@@ -78,9 +76,9 @@ std::string number_table(const TrainedModel& trained, const DataSet& data, Sessi
     text += "," + field(name);
   text += "\n";
   for (int64_t row = 0; row < values.size(0); ++row) {
-    text += row_begin(prepared, p, row);
+    text += row_begin(data, p, row);
     for (size_t i = static_cast<size_t>(row) * outputs; i < static_cast<size_t>(row + 1) * outputs; ++i) {
-      // imputation has a row for each row of the data, and what is known stays
+      // imputation has a row for each row of the data, and keeps the observed values
       const bool known = imputation && !std::isnan(data.values[i]);
       text += "," + (known ? exact(data.values[i]) : number(v[i]));
     }
@@ -93,10 +91,10 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
                   Session& session) {
   const TaskKind kind = trained.task.kind;
   FW_CHECK(command.ahead == 0 || kind == TaskKind::Forecast,
-           "--ahead is for a model that forecasts, and this one was trained for another task");
-  const DataSet data = match_data(given, trained.preparation);
+           "--ahead is for models that forecast, and this one was trained for another task");
   if (kind == TaskKind::Classification || kind == TaskKind::StepClassification)
-    return class_table(trained, prepare(data, trained.preparation), session);
+    return class_table(trained, given, session);
+  const DataSet data = match_data(given, trained.preparation);
   if (kind != TaskKind::Forecast) return number_table(trained, data, session);
   return number_table(trained, with_future(data, trained.task, trained.preparation, command.ahead), session);
 }
@@ -122,21 +120,20 @@ void add_predict(CLI::App& program, Session& session) {
   auto command = std::make_shared<PredictCommand>();
   CLI::App* app = program.add_subcommand("predict", "Apply a trained model to data");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
-  command->data.label_columns = LabelColumns::Optional;
-  add_data_options(*app, command->data, "what to apply it to");
-  app->add_option("--out,-o", command->out, "CSV file; default: the terminal");
+  command->data.answers = Answers::Optional;
+  add_data_options(*app, command->data, "data to predict");
+  app->add_option("--out,-o", command->out, "CSV file to write; default: the standard output");
   app->add_option(
          "--ahead", command->ahead,
-         "forecast so many rows, a median gap apart; default: the share that the model was trained for. "
-         "Rows without values at the end of a series say their times themselves")
+         "number of rows to forecast, a median gap apart; default: the horizon that the model was trained "
+         "for. Rows without values at the end of a series give the times themselves")
       ->check(positive());
-  app->add_option("--device", command->device,
-                  "cpu, cuda, or auto: cuda where it can be used; default: auto");
+  app->add_option("--device", command->device, "cpu, cuda, or auto: cuda if it is usable; default: auto");
   app->footer(
-      "One row per series, or per time if the model was trained so: id, time, predicted class and "
-      "probabilities; or\n"
-      "numbers. A model of imputation gives back all rows with their gaps filled, one of forecasts the rows "
-      "to come.\n"
+      "Prints one row per series, or per time for models of step labels: id, time, predicted class and "
+      "probabilities,\n"
+      "or predicted values. Imputation returns all rows with their gaps filled, forecasting the future "
+      "rows.\n"
       "Example:\n  fastweights predict runs/spirals spirals --out predictions.csv");
   app->callback([command, &session] { run(*command, session); });
 }

@@ -44,12 +44,18 @@ std::string shown(const Metrics& metrics) {
   return text;
 }
 
+std::string shown(const std::vector<std::pair<std::string, std::string>>& pairs) {
+  std::string text;
+  for (const auto& [name, value] : pairs) text += (text.empty() ? "" : ", ") + name + " " + value;
+  return text;
+}
+
 void Progress::step(const Trainer& trainer, const TrainStep& step) {
   ++steps_;
   samples_ += step.samples;
   if (style_ == Style::Bar) bar(trainer, step);
   if (step.epoch_record) epoch(trainer, *step.epoch_record);
-  // the first step says what is to come
+  // an estimate after the first step
   if (steps_ == 1 && style_ != Style::Json && style_ != Style::Quiet) {
     const double all =
         since(start_) * static_cast<double>((trainer.config().epochs - step.epoch + 1) * step.steps);
@@ -94,7 +100,7 @@ void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
     return;
   }
   if (style_ != Style::Lines) return;
-  // at most some fifty lines
+  // about fifty lines at most
   const int64_t every = std::max<int64_t>(1, trainer.config().epochs / 50);
   if (record.epoch % every != 0 && record.epoch != 1 && !trainer.finished()) return;
   std::printf("epoch %lld/%lld  %s  loss %s  %s%s\n", static_cast<long long>(record.epoch),

@@ -5,7 +5,7 @@
 
 #include "fastweights/train.h"
 
-/// How a run is shown: a bar on a terminal, a line per epoch elsewhere, JSON for machines.
+/// Progress of a run: a bar on a terminal, a line per epoch elsewhere, JSON for programs.
 
 namespace fastweights::cli {
 
@@ -40,5 +40,7 @@ std::string duration(double seconds);
 
 /// accuracy 0.973  log_loss 0.12 ...
 std::string shown(const Metrics& metrics);
+/// rule delta_pre, heads 4, ...
+std::string shown(const std::vector<std::pair<std::string, std::string>>& pairs);
 
 }  // namespace fastweights::cli

@@ -120,10 +120,8 @@ fastweights_layer(ops ABOVE solve tensor kernels base
 
 fastweights_layer(report ABOVE base
   SOURCES
-  src/report/chart.cpp
-  src/report/chart_axis.cpp
   src/report/report.cpp
-  src/report/report_check.cpp
+  src/report/report_json.cpp
   ${page_text})
 
 fastweights_layer(selftest ABOVE systems model control solve tensor base
@@ -190,17 +188,22 @@ fastweights_layer(tensor ABOVE kernels base
 fastweights_layer(train ABOVE systems model report data environment solve tensor kernels base
   SOURCES
   src/train/clock.cpp
+  src/train/compare.cpp
+  src/train/cross_validate.cpp
   src/train/device_adam.cpp
   src/train/device_training.cpp
   src/train/future.cpp
   src/train/metrics.cpp
   src/train/optimise.cpp
   src/train/predict.cpp
+  src/train/presets.cpp
   src/train/recorded_step.cpp
   src/train/report_data.cpp
+  src/train/report_weights.cpp
   src/train/run.cpp
   src/train/run_config.cpp
   src/train/run_data.cpp
+  src/train/run_files.cpp
   src/train/run_names.cpp
   src/train/task.cpp
   src/train/trained_model.cpp

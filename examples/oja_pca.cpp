@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <fstream>
 
+#include "chart.h"
+
 using namespace fastweights;
+using namespace fastweights::bench;
 
 /// Degrees between each w [N, 1, K] and a direction of length one [K], whatever their signs.
 Tensor angles(const Tensor& w, const Tensor& direction) {

@@ -3,12 +3,12 @@
 /// Everything: continuous-time fast weight programmers and the numerics under them.
 #include "fastweights/backend.h"
 #include "fastweights/baselines.h"
-#include "fastweights/chart.h"
 #include "fastweights/classical.h"
 #include "fastweights/control.h"
 #include "fastweights/data.h"
 #include "fastweights/device.h"
 #include "fastweights/environment.h"
+#include "fastweights/experiment.h"
 #include "fastweights/gradcheck.h"
 #include "fastweights/logsignature.h"
 #include "fastweights/metrics.h"
@@ -29,3 +29,4 @@
 #include "fastweights/tensor.h"
 #include "fastweights/time.h"
 #include "fastweights/train.h"
+#include "fastweights/trained_model.h"

@@ -6,7 +6,7 @@
 
 #include "fastweights/tensor.h"
 
-/// How good predictions are. All in float64, on the CPU.
+/// Metrics of predictions. All in float64, on the CPU.
 
 namespace fastweights {
 
@@ -18,24 +18,24 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 /// the rest over classes that occur). `threshold` decides between two classes.
 Metrics classification_metrics(const Tensor& probabilities, const Tensor& classes, double threshold = 0.5);
 
-/// Predictions and truth [M, O] in their own units; NaN does not count. Mean squared and absolute errors, and
-/// the share of variance explained.
+/// Predictions and truth [M, O] in the units of the data; NaN does not count. Mean squared and absolute
+/// errors, and the share of variance explained.
 Metrics regression_metrics(const Tensor& predictions, const Tensor& targets);
 
-/// The value of one; NaN, if it is not among them.
+/// The value of the metric with this name; NaN if it is absent.
 double metric(const Metrics& metrics, const std::string& name);
 
-/// Whether a larger one is better.
+/// Whether larger values of the metric are better.
 bool larger_is_better(const std::string& name);
 
-/// Share of pairs of a positive and a negative that scores put in the right order, ties being half right.
+/// Share of pairs of a positive and a negative that the scores order correctly; ties count half.
 double auroc(const Tensor& scores, const Tensor& positive);
 double average_precision(const Tensor& scores, const Tensor& positive);
 
-/// The threshold of a probability at which a metric is best: accuracy, balanced_accuracy or f1.
+/// The probability threshold that maximises a metric: accuracy, balanced_accuracy or f1.
 double best_threshold(const Tensor& probabilities, const Tensor& classes, const std::string& name);
 
-/// Points of the curve from (0, 0) to (1, 1).
+/// Points of the ROC curve from (0, 0) to (1, 1).
 struct Roc {
   std::vector<double> false_positive, true_positive, thresholds;
 };
@@ -44,10 +44,10 @@ Roc roc(const Tensor& scores, const Tensor& positive);
 /// [K, K]: rows are true classes.
 std::vector<std::vector<int64_t>> confusion(const Tensor& predicted, const Tensor& classes, int64_t count);
 
-/// What comes of outputs: [M, 1] or [M, K] -> [M, K] float64.
+/// Sigmoid or softmax of outputs: [M, 1] or [M, K] -> [M, K] float64.
 Tensor class_probabilities(const Tensor& outputs);
 
-/// The most probable class, or for two classes the second one from the threshold on: [M].
+/// The most probable class; of two classes the second if its probability reaches the threshold: [M].
 Tensor predicted_classes(const Tensor& probabilities, double threshold);
 
 }  // namespace fastweights

@@ -7,20 +7,30 @@
 
 #include "fastweights/data.h"
 #include "fastweights/train.h"
+#include "fastweights/trained_model.h"
 
-/// A training run: everything it was made of in one folder, from which it can be taken up again.
+/// A training run in a folder of its own, from which it can be resumed.
+///
+///     const Run run = make_run({.model = "delta-cde", .settings = {{"training.epochs", "20"}}}, data);
+///     const RunResult result = train_run(run, {.folder = "runs/first"});
+///     const Predictions predictions = load_trained("runs/first").predict(new_data);
 ///
 ///     config.json         all settings                     metrics.jsonl   a line per epoch
-///     environment.json    program, libraries, machine      log.txt         what happened when
-///     checkpoint.safetensors   to go on from               model.safetensors   the best model
+///     environment.json    program, libraries, machine      log.txt         events and times of the phases
+///     checkpoint.safetensors   state to resume from        model.safetensors   the best model
 ///     result.json         metrics of all parts             report.html, report.json
-///     data.json           how the data are recognised      not_finite.safetensors   if training broke off
+///     data.json           fingerprints of data and split   not_finite.safetensors   if training diverged
 
 namespace fastweights {
 
 struct DataConfig {
   std::string path = {};
   ReadOptions read = {};
+};
+std::string id = "id", time = "time", label = "label", group = {};  ///< columns of tables
+std::vector<std::string> statics = {}, targets = {};
+SpeechForm speech = SpeechForm::Mfcc;
+bool skip_bad = false;
 };
 
 struct RunConfig {
@@ -35,23 +45,65 @@ struct RunConfig {
 std::string to_json(const RunConfig& config);
 RunConfig run_config_from_json(const std::string& text);
 
-/// A configuration for these data from what was asked for: `settings` is JSON with any of RunConfig's keys,
-/// applied to the defaults of the model of that name.
-RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data);
-
-/// Settings with one more: dots of the key are inner objects, a value that is no JSON is a name.
-std::string with_setting(const std::string& settings, const std::string& key, const std::string& value);
-
-/// A model with all that is needed to use it.
-struct TrainedModel {
-  Model model;
-  Preparation preparation;
-  TaskConfig task;
-  double threshold = 0.5;  ///< of two classes
+/// A key of RunConfig, dots leading into inner structures ("model.heads"), and its value as text: JSON, or a
+/// name without quotes. Later settings of a list override earlier ones.
+struct Setting {
+  std::string key, value;
 };
-void save_trained(const std::string& path, const TrainedModel& trained);
-/// A run's folder, or its model.safetensors.
-TrainedModel load_trained(const std::string& path);
+using Settings = std::vector<Setting>;
+
+/// The keys of a JSON object in a file.
+Settings read_settings(const std::string& path);
+RunConfig with_settings(const RunConfig& config, const Settings& settings);
+
+/// The sizes of a preset (small, standard, large), as far as the known model has them.
+Settings preset_settings(const std::string& preset, const std::string& model);
+
+/// Names and values of what distinguishes an architecture: rule, drive, method, sizes.
+std::vector<std::pair<std::string, std::string>> model_summary(const ModelConfig& config);
+
+/// What a run is made from.
+struct RunSetup {
+  std::string model = "delta-cde";  ///< one of model_names()
+  std::string preset = {};          ///< sizes, see preset_settings()
+  Settings settings = {};           ///< override preset and defaults
+  DataConfig source = {};           ///< where the data come from, kept in config.json
+  /// A run or a model file to copy parameters from, see initialise_from(); empty: random parameters.
+  std::string initialise_from = {};
+};
+
+/// A data set as runs use it: divided once, scaled once by its training part, as tensors.
+struct RunData {
+  DataHead head = {};
+  std::string fingerprint = {};  ///< see fingerprint()
+  TaskConfig task = {};          ///< never Automatic
+  Split split = {};
+  Preparation preparation = {};
+  PreparedData train = {}, validation = {}, test = {};
+};
+
+/// Seconds that a phase of a run took; they go to log.txt.
+struct RunPhase {
+  std::string name;
+  double seconds = 0;
+};
+
+/// All that training needs, made once and passed on.
+struct Run {
+  RunConfig config = {};
+  RunData data = {};
+  std::string initialise_from = {};
+  std::vector<RunPhase> phases = {};  ///< before training
+};
+
+Run make_run(const RunSetup& setup, const DataSet& data);
+/// Of data that are divided and scaled already: those of another run whose settings differ in the model
+/// alone.
+Run make_run(const RunSetup& setup, const RunData& data);
+/// Of a complete configuration.
+Run make_run(const RunConfig& config, const DataSet& data);
+/// The run of a folder. An error if the data or the split differ from those it began with.
+Run open_run(const std::string& folder, const DataSet& data);
 
 struct RunEvents {
   std::function<void(const Trainer&, const TrainStep&)> step = {};
@@ -62,38 +114,51 @@ struct RunEvents {
 enum class RunStart { Fresh, Resume };
 enum class RunEnd { Finished, Stopped, NotFinite };
 
+struct RunOptions {
+  std::string folder = {};
+  RunStart start = RunStart::Fresh;
+  RunEvents events = {};
+  at::Device device = at::kCPU;  ///< not a property of the run, which may be resumed elsewhere
+};
+
+struct PartResult {
+  std::string name;  ///< train, validation or test
+  int64_t samples = 0;
+  Metrics metrics = {};
+  std::optional<Predictions> predictions = {};
+};
+
 struct RunResult {
   RunEnd end = RunEnd::Finished;
   std::string message = {};
-  std::vector<std::pair<std::string, Metrics>> parts = {};  ///< train, validation, test
+  std::vector<PartResult> parts = {};
   int64_t best_epoch = 0;
   double threshold = 0.5;
+  std::vector<TrainEpoch> epochs = {};
+  std::optional<TrainedModel> trained = {};
 };
+std::string to_json(const RunResult& result);
 
-/// Parameters of a run or its model.safetensors, as far as names and sizes are the same (a head for other
-/// classes stays as it is); or all of those of a safetensors file with the names of the published code. Says
-/// what was taken.
-std::string begin_with(const Model& model, const std::string& path);
+/// Trains in a new folder, or resumes in an existing one; writes result, model and report.
+RunResult train_run(const Run& run, const RunOptions& options);
 
-/// Trains in a new folder, or goes on in one that is there. `start_from`: see begin_with(); empty: random
-/// parameters. The device is no property of a run: it may go on elsewhere.
-RunResult train_run(const std::string& folder, const RunConfig& config, const DataSet& data, RunStart start,
-                    const RunEvents& events = {}, const std::string& start_from = {},
-                    const at::Device& device = at::kCPU);
+/// Regenerates report.json and report.html of a finished run.
+void write_report(const std::string& folder, const DataSet& data);
 
-/// Enough of data to notice that they are others than before.
-std::string fingerprint(const DataSet& data);
-/// Whether these are the data that a run was trained on, wherever they lie.
-bool is_data_of(const std::string& folder, const DataSet& data);
-/// The parts into which a run divided its data; an error if these data, or the parts, are others.
-Split split_of(const std::string& folder, const DataSet& data);
+RunConfig read_run_config(const std::string& folder);
 /// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither.
 std::string run_folder(const std::string& path);
+/// Fingerprint that changes when the data change.
+std::string fingerprint(const DataSet& data);
 
-/// The configuration of a folder.
-RunConfig read_run_config(const std::string& folder);
-
-/// Writes report.json and report.html of a run anew.
-void write_report(const std::string& folder, const DataSet& data);
+/// Series of a data set to evaluate a run on: "train", "validation", "test" or "all". An empty name stands
+/// for the test part of the run's own data, and of other data for their test part, if they have one, or all.
+/// `path` is where the data were read from. An error if the run was trained on other contents of that path.
+struct PartSamples {
+  std::string name;
+  std::vector<int64_t> samples;
+};
+PartSamples choose_part(const std::string& run, const DataSet& data, const std::string& path,
+                        const std::string& name = {});
 
 }  // namespace fastweights

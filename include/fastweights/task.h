@@ -7,13 +7,13 @@
 #include "fastweights/data.h"
 #include "fastweights/model.h"
 
-/// What a model is to predict, and batches of prepared data for it.
+/// Tasks, and batches of prepared data for them.
 
 namespace fastweights {
 
-/// Automatic: classes, if series have labels; targets, if they have those; a class at every row, if rows have
-/// labels; otherwise forecasting. Forecast: the channels in the last rows of each series, of which the model
-/// sees only the times. Imputation: values that are hidden here and there.
+/// Automatic: classification if series have labels, regression if they have targets, step classification if
+/// rows have labels, otherwise forecasting. Forecast: the channels in the last rows of each series, whose
+/// times alone are the input. Imputation: observed values that are removed from the input at random.
 enum class TaskKind { Automatic, Classification, Regression, StepClassification, Forecast, Imputation };
 
 struct TaskConfig {
@@ -22,13 +22,13 @@ struct TaskConfig {
   double hidden = 0.2;    ///< imputation: the share of observed values to predict
 };
 
-/// The kind that Automatic stands for, or an error if the data have nothing of the kind that was asked for.
+/// The kind that Automatic stands for. An error if the data lack the labels or targets of the kind.
 TaskKind task_kind(const DataSet& data, const TaskConfig& config);
 
-/// Numbers that the model puts out: one for two classes, otherwise one each.
+/// Outputs of the model: one for two classes, otherwise one per class, target or channel.
 int64_t output_count(TaskKind kind, const Preparation& preparation);
 
-/// Scaled data of one set, as tensors.
+/// A scaled data set as tensors.
 struct PreparedData {
   std::vector<std::string> ids;
   Tensor values;       // [N, C] float32, NaN: not observed
@@ -42,36 +42,36 @@ struct PreparedData {
   int64_t samples() const { return offsets.size(0) - 1; }
 };
 
-/// Of data that have the preparation's names (see match_data()).
+/// Scales data that have the preparation's names (see match_data()).
 PreparedData prepare(const DataSet& data, const Preparation& preparation);
 
 /// M rows of outputs belong to B samples.
 struct Batch {
   ModelInput input;
   Tensor classes;  // [M] int64, -1: unknown; or undefined
-  Tensor targets;  // [M, O] float32, NaN: unknown or not asked for; or undefined
+  Tensor targets;  // [M, O] float32, NaN: unknown or not held out; or undefined
 };
 
-/// Of forecasting and imputation. Hidden: known values that the model does not get to see, to compare with.
-/// Missing: the unknown ones, from all that is known: rows behind the last observation, or every row.
-enum class Wanted { Hidden, Missing };
+/// Targets of forecasting and imputation. HeldOut: observed values that are removed from the input. Missing:
+/// unobserved values, all observed ones being the input: rows after the last observation, or every row.
+enum class Targets { HeldOut, Missing };
 
-/// `seed` and the place of a series in its set choose the values that imputation hides.
+/// `seed` and the index of a series in its set choose the values that imputation holds out.
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
-                 const std::vector<int64_t>& samples, uint64_t seed, Wanted wanted = Wanted::Hidden);
+                 const std::vector<int64_t>& samples, uint64_t seed, Targets targets = Targets::HeldOut);
 
-/// What make_batch() says about the truth, without the input; not for imputation, which draws what it hides.
+/// Classes and targets of make_batch() without the input; not for imputation, whose held-out values depend on
+/// the seed.
 Batch truth_of(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
                const std::vector<int64_t>& samples);
 
-/// The data with rows to forecast behind those of each series, a median gap apart: so many, or, for 0, as
-/// many as make up the task's horizon. Series that end with rows without values stay as they are: these rows
-/// say which times are wanted.
+/// Appends rows to forecast to each series, a median gap apart: `rows` of them, or 0 for the task's horizon.
+/// Series that end with rows without values are unchanged: these rows give the times to forecast.
 DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparation& preparation,
                     int64_t rows);
 
-/// The mean loss over rows whose truth is known: logistic or cross entropy with weights per class ([K], or
-/// undefined), or the mean square. Zero, with gradients, if nothing is known.
+/// The mean loss over rows with a known class or target: logistic or cross entropy with weights per class
+/// ([K], or undefined), or the mean square. Zero, with gradients, if there are none.
 Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_weights);
 
 }  // namespace fastweights

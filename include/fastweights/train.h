@@ -60,7 +60,7 @@ struct Predictions {
   Tensor targets;  // [M, O] scaled; or undefined
 };
 struct PredictOptions {
-  Wanted wanted = Wanted::Hidden;
+  Targets targets = Targets::HeldOut;
   int64_t batch_size = 256;
 };
 Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,

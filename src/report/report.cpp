@@ -1,16 +1,14 @@
 #include "report/report.h"
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "report/escape.h"
 #include "report/page_text.h"
-#include "report/report_check.h"
 
-namespace fastweights {
+namespace fastweights::report {
 namespace {
 
-// JSON that cannot end the element it stands in, nor open a comment; these characters occur in strings only
+// JSON that can neither end its element nor open a comment; these characters occur in strings only
 std::string inside_script(const std::string& json) {
   std::string safe;
   safe.reserve(json.size());
@@ -33,7 +31,7 @@ std::string inside_script(const std::string& json) {
 }
 
 // one pass: what is filled in may itself contain marks
-std::string filled(std::string_view page, const ReportJson& report) {
+std::string filled(std::string_view page, const std::string& title, const std::string& json) {
   std::string text;
   for (;;) {
     const size_t from = page.find("{{"), to = page.find("}}", from);
@@ -41,14 +39,14 @@ std::string filled(std::string_view page, const ReportJson& report) {
     if (to == std::string_view::npos) return text;
     const std::string_view mark = page.substr(from + 2, to - from - 2);
     if (mark == "title") {
-      text += escaped(report.at("title").get<std::string>());
+      text += escaped(title);
     } else if (mark == "style") {
       text += page_text("page.css");
     } else if (mark == "script") {
       for (const char* name : {"basics.js", "charts.js", "fast_weights.js", "page.js"})
         text += page_text(name);
     } else if (mark == "data") {
-      text += inside_script(report.dump());
+      text += inside_script(json);
     } else {
       throw std::logic_error("page.html has the unknown mark " + std::string(mark));
     }
@@ -58,15 +56,8 @@ std::string filled(std::string_view page, const ReportJson& report) {
 
 }  // namespace
 
-std::string report_page(const std::string& json) {
-  ReportJson report;
-  try {
-    report = ReportJson::parse(json);
-  } catch (const ReportJson::parse_error& error) {
-    throw std::invalid_argument(std::string("[report] this is not JSON: ") + error.what());
-  }
-  check_report(report);
-  return filled(page_text("page.html"), report);
+std::string page(const std::string& title, const std::string& json) {
+  return filled(page_text("page.html"), title, json);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::report

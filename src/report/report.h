@@ -2,11 +2,14 @@
 
 #include <string>
 
-namespace fastweights {
+#include "report/report_data.h"
 
-/// The page of a training run: one HTML file that needs nothing else. README.md describes the JSON,
-/// version 1. Throws std::invalid_argument, naming the key, where the JSON lacks something or the lengths of
-/// lists disagree.
-std::string report_page(const std::string& json);
+namespace fastweights::report {
 
-}  // namespace fastweights
+/// report.json, version 1; README.md describes it.
+std::string to_json(ReportData data);
+
+/// One HTML file that needs nothing else, from the JSON of a report.
+std::string page(const std::string& title, const std::string& json);
+
+}  // namespace fastweights::report

@@ -1,6 +1,6 @@
+#include "systems/model_file.h"
+
 #include "base/error.h"
-#include "fastweights/model.h"
-#include "fastweights/safetensors.h"
 #include "systems/parameter_names.h"
 
 namespace fastweights {
@@ -34,12 +34,14 @@ Model model_of(const std::string& path, const NamedTensors& file, const std::vec
 
 }  // namespace
 
-void save_model(const std::string& path, const Model& model) {
+NamedTensors model_file(const Model& model) {
   NamedTensors file;
   for (const auto& [name, tensor] : model.parameters()) file.tensors[name] = tensor.detach();
   file.metadata = {{"format", kFormat}, {"config", to_json(model.config())}};
-  save_safetensors(path, file);
+  return file;
 }
+
+void save_model(const std::string& path, const Model& model) { save_safetensors(path, model_file(model)); }
 
 Model load_model(const std::string& path, const std::vector<Rule>& own_rules) {
   const NamedTensors file = with_present_names(load_safetensors(path));

@@ -8,7 +8,7 @@
 namespace fastweights {
 namespace {
 
-bool is_unknown(const DataSet& data, int64_t row) {
+bool is_missing(const DataSet& data, int64_t row) {
   const auto first = data.values.begin() + row * data.channels();
   return std::all_of(first, first + data.channels(), [](double x) { return std::isnan(x); });
 }
@@ -21,7 +21,7 @@ DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparati
            task.horizon);
   FW_CHECK(rows >= 0, "[forecast] the number of rows must not be negative, got ", rows);
   constexpr int64_t kMost = 1000000;
-  FW_CHECK(rows <= kMost, "[forecast] ", rows, " rows are more than the ", kMost, " that are allowed");
+  FW_CHECK(rows <= kMost, "[forecast] at most ", kMost, " rows can be forecast, got ", rows);
   DataSet result = data;
   result.offsets = {0};
   result.times.clear();
@@ -38,8 +38,8 @@ DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparati
       result.step_labels.insert(result.step_labels.end(), data.step_labels.begin() + first,
                                 data.step_labels.begin() + last);
     int64_t more = 0;
-    if (!is_unknown(data, last - 1)) {
-      // the horizon is a share of what is known and what is not
+    if (!is_missing(data, last - 1)) {
+      // the horizon is a share of all rows, observed and forecast
       const double known = static_cast<double>(last - first), share = task.horizon / (1 - task.horizon);
       more = rows > 0 ? rows : std::max<int64_t>(1, std::llround(known * share));
     }

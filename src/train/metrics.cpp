@@ -11,25 +11,25 @@ namespace {
 
 constexpr double kSmallestProbability = 1e-15;
 
-std::vector<double> numbers(const Tensor& x) {
+std::vector<double> doubles(const Tensor& x) {
   const Tensor flat = x.detach().to(at::kCPU, at::kDouble).contiguous().view(-1);
   return {flat.data_ptr<double>(), flat.data_ptr<double>() + flat.numel()};
 }
 
-std::vector<int64_t> whole_numbers(const Tensor& x) {
+std::vector<int64_t> integers(const Tensor& x) {
   const Tensor flat = x.detach().to(at::kCPU, at::kLong).contiguous().view(-1);
   return {flat.data_ptr<int64_t>(), flat.data_ptr<int64_t>() + flat.numel()};
 }
 
-// how many positives and negatives have at least a score, one entry per different score, falling
+// counts of positives and negatives at or above each distinct score, in descending order
 struct Ranked {
   std::vector<double> scores, positives, negatives;
 };
 
 Ranked ranked(const Tensor& scores, const Tensor& positive) {
-  const std::vector<double> s = numbers(scores), y = numbers(positive);
+  const std::vector<double> s = doubles(scores), y = doubles(positive);
   FW_CHECK(s.size() == y.size(), "[metrics] ", s.size(), " scores need as many truths, got ", y.size());
-  // what is not a number has no place in an order
+  // NaN cannot be ordered
   if (std::any_of(s.begin(), s.end(), [](double x) { return std::isnan(x); })) return {};
   std::vector<size_t> order(s.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -46,12 +46,12 @@ Ranked ranked(const Tensor& scores, const Tensor& positive) {
   return out;
 }
 
-// half way between two scores, so that rounding does not decide; never at or below the lower one
+// half way between two scores, robust to rounding; always above the lower one
 double half_way(double lower, double upper) {
   return std::max((lower + upper) / 2, std::nextafter(lower, INFINITY));
 }
 
-// counts of a class: found, missed, taken for it
+// of one class: true positives, false negatives, false positives
 struct Counts {
   double right = 0, missed = 0, wrong = 0;
 
@@ -150,9 +150,8 @@ Metrics classification_metrics(const Tensor& probabilities, const Tensor& classe
   const Known known = known_rows(probabilities, classes);
   const int64_t count = probabilities.size(1);
   const Tensor& p = known.probabilities;
-  const std::vector<int64_t> truth = whole_numbers(known.classes);
-  const std::vector<Counts> counts =
-      class_counts(whole_numbers(predicted_classes(p, threshold)), truth, count);
+  const std::vector<int64_t> truth = integers(known.classes);
+  const std::vector<Counts> counts = class_counts(integers(predicted_classes(p, threshold)), truth, count);
   double right = 0;
   for (const Counts& c : counts) right += c.right;
   const auto total = static_cast<double>(truth.size());
@@ -231,7 +230,7 @@ double best_threshold(const Tensor& probabilities, const Tensor& classes, const 
 std::vector<std::vector<int64_t>> confusion(const Tensor& predicted, const Tensor& classes, int64_t count) {
   std::vector<std::vector<int64_t>> table(static_cast<size_t>(count),
                                           std::vector<int64_t>(static_cast<size_t>(count), 0));
-  const std::vector<int64_t> guess = whole_numbers(predicted), truth = whole_numbers(classes);
+  const std::vector<int64_t> guess = integers(predicted), truth = integers(classes);
   for (size_t i = 0; i < truth.size(); ++i) {
     if (truth[i] >= 0) ++table[static_cast<size_t>(truth[i])][static_cast<size_t>(guess[i])];
   }

@@ -1,304 +1,198 @@
+#include "train/report_data.h"
+
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <sstream>
+#include <cstdio>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "fastweights/run.h"
 #include "report/report.h"
 #include "tensor/autograd.h"
 #include "train/clock.h"
+#include "train/report_values.h"
+#include "train/run_data.h"
 #include "train/run_fields.h"
+#include "train/run_files.h"
 
 namespace fastweights {
 namespace {
 
-Json number(double x) { return std::isfinite(x) ? Json(x) : Json(); }
+using report::ReportData;
 
-Json numbers(const Tensor& x) {
-  const Tensor flat = x.to(at::kDouble).contiguous().view(-1);
-  Json list = Json::array();
-  for (int64_t i = 0; i < flat.size(0); ++i) list.push_back(number(flat.data_ptr<double>()[i]));
-  return list;
-}
-
-// four digits are enough for a picture
-Json rounded(const Tensor& x) {
-  const Tensor flat = x.to(at::kDouble).contiguous().view(-1);
-  Json list = Json::array();
-  for (int64_t i = 0; i < flat.size(0); ++i) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.4g", flat.data_ptr<double>()[i]);
-    list.push_back(number(std::strtod(text, nullptr)));
-  }
-  return list;
-}
-
-struct Line {
-  Json x = Json::array(), y = Json::array();
+// the part that a report shows
+struct Shown {
+  const PartResult& result;
+  const PreparedData& data;
 };
 
-Json curve(const char* title, const char* y_label, const std::vector<std::pair<std::string, Line>>& lines,
-           int64_t best) {
-  Json json = {{"title", title}, {"x_label", "epoch"}, {"y_label", y_label}, {"best_x", best}};
-  json["lines"] = Json::array();
-  for (const auto& [name, line] : lines)
-    json["lines"].push_back({{"name", name}, {"x", line.x}, {"y", line.y}});
-  return json;
+const PreparedData& part_of(const RunData& data, const std::string& name) {
+  return name == "train" ? data.train : name == "validation" ? data.validation : data.test;
 }
 
-Json curves(const std::string& folder, int64_t best) {
-  Line loss, rate, validation_loss;
-  std::vector<std::pair<std::string, Line>> metrics;
-  std::istringstream in(read_file(folder + "/metrics.jsonl"));
-  for (std::string text; std::getline(in, text);) {
-    const Json epoch = Json::parse(text);
-    const auto add = [&](Line& line, const Json& y) {
-      line.x.push_back(epoch.at("epoch"));
-      line.y.push_back(y);
-    };
-    add(loss, epoch.at("loss"));
-    add(rate, epoch.at("learning_rate"));
-    for (const auto& [name, value] : epoch.at("validation").items()) {
-      if (name == "log_loss" || name == "mse") add(validation_loss, value);
-      if (name == "log_loss" || name == "mse" || name == "mae") continue;
+bool is_loss(const std::string& metric) { return metric == "log_loss" || metric == "mse"; }
+
+std::vector<report::Curve> curves(const RunResult& result) {
+  const auto add = [](report::Line& line, const TrainEpoch& epoch, double y) {
+    line.x.push_back(epoch.epoch);
+    line.y.push_back(y);
+  };
+  std::vector<report::Line> losses = {{.name = "train"}}, metrics;
+  report::Line rate = {.name = "learning rate"}, validation = {.name = "validation"};
+  for (const TrainEpoch& epoch : result.epochs) {
+    add(losses[0], epoch, epoch.loss);
+    add(rate, epoch, epoch.learning_rate);
+    for (const auto& [name, value] : epoch.validation) {
+      if (is_loss(name)) add(validation, epoch, value);
+      if (is_loss(name) || name == "mae") continue;
       auto known = std::find_if(metrics.begin(), metrics.end(),
-                                [key = name](const auto& m) { return m.first == key; });
-      if (known == metrics.end()) known = metrics.emplace(metrics.end(), name, Line{});
-      add(known->second, value);
+                                [&key = name](const report::Line& line) { return line.name == key; });
+      if (known == metrics.end()) known = metrics.insert(metrics.end(), {.name = name});
+      add(*known, epoch, value);
     }
   }
-  Json out = Json::array();
-  std::vector<std::pair<std::string, Line>> losses = {{"train", loss}};
-  if (!validation_loss.x.empty()) losses.emplace_back("validation", validation_loss);
-  out.push_back(curve("Loss", "loss", losses, best));
-  if (!metrics.empty()) out.push_back(curve("Validation", "metric", metrics, best));
-  out.push_back(curve("Learning rate", "rate", {{"learning rate", rate}}, best));
+  if (!validation.x.empty()) losses.push_back(std::move(validation));
+  const int64_t best = result.best_epoch;
+  std::vector<report::Curve> out = {{"Loss", "epoch", "loss", best, std::move(losses)}};
+  if (!metrics.empty()) out.push_back({"Validation", "epoch", "metric", best, std::move(metrics)});
+  out.push_back({"Learning rate", "epoch", "rate", best, {std::move(rate)}});
   return out;
 }
 
-Json metrics_table(const Json& result) {
-  Json columns = Json::array(), rows = Json::array();
+report::MetricsTable metrics_table(const RunResult& result) {
+  report::MetricsTable table;
   std::vector<std::string> names;
-  for (const char* part : {"train", "validation", "test"}) {
-    if (!result.contains(part)) continue;
-    columns.push_back(part);
-    for (const auto& [name, value] : result[part].items()) {
-      if (name != "samples" && std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
+  for (const PartResult& part : result.parts) {
+    table.columns.push_back(part.name);
+    for (const auto& [name, value] : part.metrics) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
   }
   for (const std::string& name : names) {
-    Json values = Json::array();
-    for (const Json& part : columns) values.push_back(result[part.get<std::string>()].value(name, Json()));
     const bool percent = name.find("accuracy") != std::string::npos;
-    rows.push_back({{"name", name}, {"format", percent ? "percent" : "number"}, {"values", values}});
+    report::MetricsRow row = {.name = name, .format = percent ? "percent" : "number"};
+    for (const PartResult& part : result.parts) row.values.push_back(metric(part.metrics, name));
+    table.rows.push_back(std::move(row));
   }
-  return {{"columns", columns}, {"rows", rows}};
+  return table;
 }
 
-// what share of those predicted so were so, in ten bins
-Json calibration(const Tensor& p, const Tensor& positive, const std::string& part) {
+std::vector<report::Headline> headline(const PartResult& part, const Model& model) {
+  std::vector<report::Headline> out;
+  for (const char* name : {"accuracy", "auroc", "mse"}) {
+    const double value = metric(part.metrics, name);
+    if (!std::isfinite(value)) continue;
+    const bool percent = std::string(name) == "accuracy";
+    out.push_back({part.name + " " + name, value, percent ? "percent" : "number"});
+  }
+  out.push_back({"parameters", model.parameter_count(), "integer"});
+  return out;
+}
+
+// observed frequency of the second class in ten bins of its predicted probability
+report::Calibration calibration(const Tensor& p, const Tensor& positive, const std::string& part) {
   constexpr int kBins = 10;
   std::vector<double> sum(kBins, 0), hits(kBins, 0), count(kBins, 0);
-  const Tensor probabilities = p.to(at::kDouble).contiguous(), truth = positive.to(at::kDouble).contiguous();
-  for (int64_t i = 0; i < p.size(0); ++i) {
-    const double x = probabilities.data_ptr<double>()[i];
-    const auto bin = static_cast<size_t>(std::clamp(static_cast<int>(x * kBins), 0, kBins - 1));
-    sum[bin] += x;
-    hits[bin] += truth.data_ptr<double>()[i];
+  const std::vector<double> probabilities = values_of(p), truth = values_of(positive);
+  for (size_t i = 0; i < probabilities.size(); ++i) {
+    const auto bin =
+        static_cast<size_t>(std::clamp(static_cast<int>(probabilities[i] * kBins), 0, kBins - 1));
+    sum[bin] += probabilities[i];
+    hits[bin] += truth[i];
     count[bin] += 1;
   }
-  Json json = {
-      {"part", part}, {"predicted", Json::array()}, {"observed", Json::array()}, {"count", Json::array()}};
+  report::Calibration out = {.part = part};
   for (size_t bin = 0; bin < kBins; ++bin) {
     if (count[bin] == 0) continue;
-    json["predicted"].push_back(sum[bin] / count[bin]);
-    json["observed"].push_back(hits[bin] / count[bin]);
-    json["count"].push_back(count[bin]);
+    out.predicted.push_back(sum[bin] / count[bin]);
+    out.observed.push_back(hits[bin] / count[bin]);
+    out.count.push_back(count[bin]);
   }
-  return json;
+  return out;
 }
 
 // a curve of many points, thinned
-Json roc_json(const Tensor& p, const Tensor& positive, double threshold, const std::string& part) {
-  const Roc curve = roc(p, positive);
+report::RocCurve roc_curve(const Tensor& p, const Tensor& positive, double threshold,
+                           const std::string& part) {
   constexpr size_t kMost = 400;
+  const Roc curve = roc(p, positive);
   const size_t step = curve.thresholds.size() / kMost + 1;
-  Json json = {{"part", part}, {"auc", number(auroc(p, positive))}};
-  json["false_positive"] = json["true_positive"] = Json::array();
+  report::RocCurve out = {.part = part, .auc = auroc(p, positive)};
   size_t chosen = 0;
   for (size_t i = 0; i < curve.thresholds.size(); ++i) {
     if (curve.thresholds[i] >= threshold) chosen = i;
     if (i % step != 0 && i + 1 != curve.thresholds.size()) continue;
-    json["false_positive"].push_back(curve.false_positive[i]);
-    json["true_positive"].push_back(curve.true_positive[i]);
+    out.false_positive.push_back(curve.false_positive[i]);
+    out.true_positive.push_back(curve.true_positive[i]);
   }
-  json["threshold"] = {{"value", threshold},
-                       {"false_positive", curve.false_positive[chosen]},
-                       {"true_positive", curve.true_positive[chosen]}};
-  return json;
+  out.threshold = {threshold, curve.false_positive[chosen], curve.true_positive[chosen]};
+  return out;
 }
 
-Json mistakes(const Predictions& p, const Tensor& probabilities, const Tensor& predicted,
-              const PreparedData& data, const std::vector<std::string>& classes) {
+// those with the smallest probability of the true class
+std::vector<report::Mistake> mistakes(const Predictions& p, const Tensor& probabilities,
+                                      const Tensor& predicted, const PreparedData& data,
+                                      const std::vector<std::string>& classes) {
   constexpr size_t kMost = 12;
-  const Tensor wrong = (predicted.ne(p.classes) & p.classes.ge(0)).nonzero().squeeze(1);
+  const Tensor wrong = (predicted.ne(p.classes) & p.classes.ge(0)).nonzero().squeeze(1);  // [N]
+  const Tensor likely = probabilities.index_select(0, wrong).gather(
+      1, p.classes.index_select(0, wrong).unsqueeze(1));  // [N, 1]
+  const std::vector<double> likelihoods = values_of(likely);
   std::vector<std::pair<double, int64_t>> worst;
-  for (int64_t i = 0; i < wrong.size(0); ++i) {
-    const int64_t row = wrong[i].item<int64_t>();
-    worst.emplace_back(probabilities[row][p.classes[row].item<int64_t>()].item<double>(), row);
-  }
-  std::sort(worst.begin(), worst.end());
-  Json list = Json::array();
+  for (size_t i = 0; i < likelihoods.size(); ++i)
+    worst.emplace_back(likelihoods[i], wrong.data_ptr<int64_t>()[i]);
+  std::partial_sort(worst.begin(), worst.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, worst.size())),
+                    worst.end());
+  std::vector<report::Mistake> out;
   for (size_t i = 0; i < worst.size() && i < kMost; ++i) {
-    const auto [likely, row] = worst[i];
-    const auto guess = static_cast<size_t>(predicted[row].item<int64_t>());
-    list.push_back({{"id", data.ids[static_cast<size_t>(p.samples[row].item<int64_t>())]},
-                    {"true", classes[static_cast<size_t>(p.classes[row].item<int64_t>())]},
-                    {"predicted", classes[guess]},
-                    {"probability", probabilities[row][static_cast<int64_t>(guess)].item<double>()},
-                    {"loss", -std::log(std::max(likely, 1e-15))}});
+    const auto [probability, row] = worst[i];
+    const int64_t guess = predicted[row].item<int64_t>();
+    out.push_back({.id = data.ids[static_cast<size_t>(p.samples[row].item<int64_t>())],
+                   .truth = classes[static_cast<size_t>(p.classes[row].item<int64_t>())],
+                   .predicted = classes[static_cast<size_t>(guess)],
+                   .probability = probabilities[row][guess].item<double>(),
+                   .loss = -std::log(std::max(probability, 1e-15))});
   }
-  return list;
+  return out;
 }
 
-void add_classes(Json& json, const TrainedModel& trained, const Predictions& p, const PreparedData& data,
-                 const std::string& part) {
+void add_classes(ReportData& report, const TrainedModel& trained, const Shown& shown) {
+  const Predictions& p = *shown.result.predictions;
   const Tensor probabilities = class_probabilities(p.outputs), known = p.classes.ge(0).nonzero().squeeze(1);
   if (known.size(0) == 0) return;
+  const std::string& part = shown.result.name;
   const Tensor predicted = predicted_classes(probabilities, trained.threshold);
   const std::vector<std::string>& classes = trained.preparation.classes;
-  json["confusion"] = {{"part", part},
-                       {"classes", classes},
-                       {"counts", confusion(predicted, p.classes, static_cast<int64_t>(classes.size()))}};
+  report.confusion = {part, classes, confusion(predicted, p.classes, static_cast<int64_t>(classes.size()))};
   if (classes.size() == 2) {
     const Tensor scores = probabilities.select(1, 1).index_select(0, known),
                  truth = p.classes.index_select(0, known);
-    json["roc"] = roc_json(scores, truth, trained.threshold, part);
-    json["calibration"] = calibration(scores, truth, part);
+    report.roc = roc_curve(scores, truth, trained.threshold, part);
+    report.calibration = calibration(scores, truth, part);
   }
-  json["mistakes"] = mistakes(p, probabilities, predicted, data, classes);
+  report.mistakes = mistakes(p, probabilities, predicted, shown.data, classes);
 }
 
-void add_scatter(Json& json, const TrainedModel& trained, const Predictions& p, const std::string& part) {
+void add_scatter(ReportData& report, const TrainedModel& trained, const Shown& shown) {
   constexpr int64_t kMost = 2000;
+  const Predictions& p = *shown.result.predictions;
   const bool channels = trained.task.kind != TaskKind::Regression;
   const Tensor truth = in_own_units(p.targets, trained.task, trained.preparation).select(1, 0),
                guess = in_own_units(p.outputs, trained.task, trained.preparation).select(1, 0);
   const Tensor known = truth.isnan().logical_not().nonzero().squeeze(1).slice(0, 0, kMost);
   if (known.size(0) == 0) return;
-  json["scatter"] = {{"part", part},
-                     {"target", channels ? trained.preparation.channels[0] : trained.preparation.targets[0]},
-                     {"true", numbers(truth.index_select(0, known))},
-                     {"predicted", numbers(guess.index_select(0, known))}};
+  report.scatter = {.part = shown.result.name,
+                    .target = channels ? trained.preparation.channels[0] : trained.preparation.targets[0],
+                    .truth = values_of(truth.index_select(0, known)),
+                    .predicted = values_of(guess.index_select(0, known))};
 }
 
-std::vector<std::string> output_names(const TrainedModel& trained) {
-  const Preparation& p = trained.preparation;
-  if (trained.task.kind == TaskKind::Regression) return p.targets;
-  const bool channels = trained.task.kind == TaskKind::Forecast || trained.task.kind == TaskKind::Imputation;
-  return channels ? p.channels : p.classes;
-}
-
-// W over one series, at some sixty times
-Json fast_weights(const TrainedModel& trained, const PreparedData& data, int64_t sample) {
-  constexpr int64_t kFrames = 60, kRows = 2000;
-  TaskConfig whole = trained.task;
-  if (whole.kind != TaskKind::Regression) whole.kind = TaskKind::Classification;
-  Batch batch = make_batch(data, trained.preparation, whole, {sample}, 1);
-  const RaggedSeries& series = batch.input.series;
-  const Tensor times = series.times;  // [L]
-  // a row that is alone has been given company
-  const int64_t observed = data.offsets[sample + 1].item<int64_t>() - data.offsets[sample].item<int64_t>();
-  const int64_t length = times.size(0);
-  const double first = times[0].item<double>(), last = times[-1].item<double>();
-  const int64_t frames = std::min<int64_t>(kFrames, std::max<int64_t>(2, length));
-  const Tensor at_times = length == 1 ? times : at::linspace(first, last, frames, at::kDouble);
-  batch.input.output_times = RaggedTimes{at_times, at::tensor({int64_t{0}, at_times.size(0)}, at::kLong)};
-  const ModelOutput out = trained.model.forward(batch.input);
-  const Tensor own = in_own_units(
-      data.values.slice(0, data.offsets[sample].item<int64_t>(), data.offsets[sample + 1].item<int64_t>()),
-      {.kind = TaskKind::Forecast}, trained.preparation);  // [L, C]
-  Json json = {{"id", data.ids[static_cast<size_t>(sample)]},
-               {"of", out.w.empty() || out.w[0].size(2) > 1 ? "weights" : "state"},
-               {"channels", trained.preparation.channels},
-               {"time_unit", trained.preparation.time_unit}};
-  json["times"] = json["values"] = Json::array();
-  const int64_t every = observed / kRows + 1;
-  for (int64_t i = 0; i < observed; i += every) {
-    json["times"].push_back(times[length - observed + i].item<double>());
-    json["values"].push_back(rounded(own[i]));
-  }
-  Json layers = Json::array(), names = Json::array(), norms = Json::array();
-  for (size_t l = 0; l < out.w.size(); ++l) {
-    const Tensor& w = out.w[l];  // [T, H, V, K]
-    Json list = Json::array();
-    for (int64_t t = 0; t < w.size(0); ++t) list.push_back(rounded(w[t]));
-    layers.push_back({{"heads", w.size(1)}, {"rows", w.size(2)}, {"columns", w.size(3)}, {"w", list}});
-    for (int64_t h = 0; h < w.size(1); ++h) names.push_back(message("layer ", l + 1, " head ", h + 1));
-  }
-  for (int64_t t = 0; t < at_times.size(0); ++t) {
-    Json row = Json::array();
-    for (const Tensor& w : out.w) {
-      for (const Json& norm : rounded(w[t].flatten(1).norm(2, 1))) row.push_back(norm);
-    }
-    norms.push_back(row);
-  }
-  json["frames"] = {{"times", numbers(at_times)}, {"layers", layers}};
-  json["norms"] = {{"names", names}, {"values", norms}};
-  const bool classes =
-      trained.task.kind == TaskKind::Classification || trained.task.kind == TaskKind::StepClassification;
-  const Tensor values = classes ? class_probabilities(out.outputs)
-                                : in_own_units(out.outputs, trained.task, trained.preparation);
-  Json rows = Json::array();
-  for (int64_t t = 0; t < values.size(0); ++t) rows.push_back(rounded(values[t]));
-  json["outputs"] = {{"names", output_names(trained)}, {"times", numbers(at_times)}, {"values", rows}};
-  if (classes && data.labels.defined()) {
-    const int64_t label = data.labels[sample].item<int64_t>();
-    if (label >= 0) json["label"] = trained.preparation.classes[static_cast<size_t>(label)];
-    json["predicted"] =
-        trained.preparation
-            .classes[static_cast<size_t>(predicted_classes(values, trained.threshold)[-1].item<int64_t>())];
-  }
-  return json;
-}
-
-// a list of pairs, which the JSON library would take for an object
-Json pairs(const std::vector<std::pair<std::string, std::string>>& list) {
-  Json out = Json::array();
-  for (const auto& [name, value] : list) out.push_back(Json::array({name, value}));
-  return out;
-}
-
-// what one asks first about a model
-std::vector<std::pair<std::string, std::string>> summary_of(const ModelConfig& config) {
-  std::vector<std::pair<std::string, std::string>> summary = {{"system", config.architecture.name()}};
-  const Json keys = parse_json(to_json(config));
-  const auto add = [&](const char* label, const Json::json_pointer& key) {
-    if (!keys.contains(key)) return;
-    const Json& value = keys.at(key);
-    summary.emplace_back(label, value.is_string() ? value.get<std::string>() : value.dump());
-  };
-  add("rule", Json::json_pointer("/rule"));
-  add("drive", Json::json_pointer("/drive"));
-  add("method", Json::json_pointer("/solver/method"));
-  add("heads", Json::json_pointer("/heads"));
-  add("layers", Json::json_pointer("/layers"));
-  add("control", Json::json_pointer("/control/kind"));
-  add("hidden size", Json::json_pointer("/hidden_size"));
-  return summary;
-}
-
-Json model_json(const TrainedModel& trained) {
-  const ModelConfig& c = trained.model.config();
-  Json parameters = Json::array();
-  for (const auto& [name, tensor] : trained.model.parameters())
-    parameters.push_back(Json::array({name, message(tensor.sizes()), tensor.numel()}));
-  std::vector<std::pair<std::string, std::string>> summary = summary_of(c);
-  summary.emplace_back("parameters", message(trained.model.parameter_count()));
-  return {{"summary", pairs(summary)}, {"parameters", parameters}, {"config", to_json(c)}};
+report::ModelSection model_section(const Model& model) {
+  report::ModelSection section = {.summary = model_summary(model.config())};
+  section.summary.emplace_back("parameters", message(model.parameter_count()));
+  for (const auto& [name, tensor] : model.parameters())
+    section.parameters.push_back({name, message(tensor.sizes()), tensor.numel()});
+  section.config = to_json(model.config());
+  return section;
 }
 
 std::string model_text(const ModelConfig& model) {
@@ -307,65 +201,73 @@ std::string model_text(const ModelConfig& model) {
   return "fast weights, rule " + fast->rule + ", drive " + name_of(fast->drive);
 }
 
-Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {
+report::Pairs facts(const Run& run) {
+  const RunConfig& config = run.config;
+  const Split& parts = run.data.split;
   char rate[32];
   std::snprintf(rate, sizeof rate, "%g", config.training.learning_rate);
-  return pairs(
-      {{"Data", data.head.name + " (" + data.head.origin + ")"},
-       {"Series", message(parts.train.size(), " train, ", parts.validation.size(), " validation, ",
-                          parts.test.size(), " test; split ", name_of(parts.rule))},
-       {"Channels", message(data.channels(), " in the data, ", config.model.channels, " for the model")},
-       {"Task", name_of(config.task.kind)},
-       {"Model", model_text(config.model)},
-       {"Training", message("learning rate ", rate, ", ", name_of(config.training.schedule),
-                            " schedule, seed ", config.training.seed)}});
+  return {{"Data", run.data.head.name + " (" + run.data.head.origin + ")"},
+          {"Series", message(parts.train.size(), " train, ", parts.validation.size(), " validation, ",
+                             parts.test.size(), " test; split ", name_of(parts.rule))},
+          {"Channels",
+           message(run.data.head.channels.size(), " in the data, ", config.model.channels, " for the model")},
+          {"Task", name_of(config.task.kind)},
+          {"Model", model_text(config.model)},
+          {"Training", message("learning rate ", rate, ", ", name_of(config.training.schedule),
+                               " schedule, seed ", config.training.seed)}};
+}
+
+// what a folder keeps of a result, and predictions of the part that the report shows
+RunResult load_result(const std::string& folder, const Run& run, const TrainedModel& trained) {
+  RunResult result = read_result(folder);
+  result.epochs = read_epochs(folder);
+  result.trained = trained;
+  FW_CHECK(!result.parts.empty(), folder, "/result.json has no part");
+  PartResult& shown = result.parts.back();
+  shown.predictions =
+      predict(trained.model, part_of(run.data, shown.name), trained.preparation, trained.task);
+  return result;
 }
 
 }  // namespace
 
-void write_report(const std::string& folder, const DataSet& data) {
+ReportData make_report(const std::string& folder, const Run& run, const RunResult& result) {
   const at::NoGradGuard no_grad;
-  const RunConfig config = read_run_config(folder);
+  const TrainedModel& trained = *result.trained;
+  // the last of train, validation and test
+  const PartResult& last = result.parts.back();
+  const Shown shown = {last, part_of(run.data, last.name)};
+  const RunConfig& config = run.config;
+  ReportData report = {.title = run.data.head.name,
+                       .subtitle = message(name_of(config.task.kind), " with ", model_text(config.model)),
+                       .finished = utc_now("%Y-%m-%d %H:%M UTC"),
+                       .facts = facts(run),
+                       .headline = headline(shown.result, trained.model),
+                       .curves = curves(result),
+                       .metrics = metrics_table(result)};
+  if (last.predictions->classes.defined()) add_classes(report, trained, shown);
+  if (last.predictions->targets.defined()) add_scatter(report, trained, shown);
+  report.model = model_section(trained.model);
+  report.fast_weights = weight_view(trained, shown.data, 0);
+  const size_t skipped = run.data.head.skipped.size();
+  if (skipped > 0) report.warnings = std::vector<std::string>{message(skipped, " files were left out")};
+  const std::string& path = config.data.path;
+  report.commands = {message("fastweights evaluate ", folder, " ", path),
+                     message("fastweights predict ", folder, " ", path, " --out predictions.csv")};
+  return report;
+}
+
+void write_report(const std::string& folder, const Run& run, const RunResult& result) {
+  const ReportData report = make_report(folder, run, result);
+  const std::string json = report::to_json(report);
+  replace_file(folder + "/report.json", json);
+  replace_file(folder + "/report.html", report::page(report.title, json));
+}
+
+void write_report(const std::string& folder, const DataSet& data) {
   const TrainedModel trained = load_trained(folder);
-  const Json result = parse_json(read_file(folder + "/result.json"));
-  const Split parts = split_of(folder, data);
-  const auto& [part, samples] = !parts.test.empty() ? std::pair(std::string("test"), parts.test)
-                                : !parts.validation.empty()
-                                    ? std::pair(std::string("validation"), parts.validation)
-                                    : std::pair(std::string("train"), parts.train);
-  const PreparedData shown = prepare(select_series(data, samples), trained.preparation);
-  const Predictions p = predict(trained.model, shown, trained.preparation, trained.task);
-  const int64_t best = result.at("best_epoch").get<int64_t>();
-  Json json = {{"version", 1},
-               {"title", data.head.name},
-               {"subtitle", message(name_of(config.task.kind), " with ", model_text(config.model))},
-               {"finished", utc_now("%Y-%m-%d %H:%M UTC")},
-               {"facts", facts(config, data, parts)}};
-  json["headline"] = Json::array();
-  const std::string chosen = config.training.metric;
-  for (const char* name : {"accuracy", "auroc", "mse"}) {
-    if (!result[part].contains(name) || result[part][name].is_null()) continue;
-    const bool percent = std::string(name) == "accuracy";
-    json["headline"].push_back({{"name", part + " " + name},
-                                {"value", result[part][name]},
-                                {"format", percent ? "percent" : "number"}});
-  }
-  json["headline"].push_back(
-      {{"name", "parameters"}, {"value", trained.model.parameter_count()}, {"format", "integer"}});
-  json["curves"] = curves(folder, best);
-  json["metrics"] = metrics_table(result);
-  if (p.classes.defined()) add_classes(json, trained, p, shown, part);
-  if (p.targets.defined()) add_scatter(json, trained, p, part);
-  json["model"] = model_json(trained);
-  json["fast_weights"] = fast_weights(trained, shown, 0);
-  if (!data.head.skipped.empty())
-    json["warnings"] = Json::array({message(data.head.skipped.size(), " files were left out")});
-  json["commands"] =
-      Json::array({message("fastweights evaluate ", folder, " ", config.data.path),
-                   message("fastweights predict ", folder, " ", config.data.path, " --out predictions.csv")});
-  const std::string text = json.dump();
-  replace_file(folder + "/report.json", text);
-  replace_file(folder + "/report.html", report_page(text));
+  const Run run = open_run(folder, data, trained.preparation);
+  write_report(folder, run, load_result(folder, run, trained));
 }
 
 }  // namespace fastweights

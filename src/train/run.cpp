@@ -1,103 +1,29 @@
 #include "fastweights/run.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "base/error.h"
 #include "base/files.h"
-#include "fastweights/environment.h"
-#include "tensor/autograd.h"
 #include "train/clock.h"
+#include "train/report_data.h"
 #include "train/run_data.h"
-#include "train/run_fields.h"
+#include "train/run_files.h"
 
 namespace fastweights {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
-// seconds between two checkpoints, at least; an interrupted run does again what came after the last
+// least seconds between two checkpoints; a run that is killed repeats the steps since the last one
 constexpr double kBetweenCheckpoints = 5;
 
-Json metrics_json(const Metrics& metrics) {
-  Json out = Json::object();
-  for (const auto& [name, value] : metrics) out[name] = std::isfinite(value) ? Json(value) : Json();
-  return out;
-}
-
-Json environment_json() {
-  const Environment e = environment();
-  return {{"fastweights", e.version}, {"compiler", e.compiler},
-          {"libtorch", e.libtorch},   {"blas", e.blas},
-          {"threads", e.threads},     {"processor", e.processor},
-          {"cores", e.cores},         {"instructions", e.instruction_set}};
-}
-
-class Folder {
- public:
-  Folder(std::string path, const RunEvents& events) : path_(std::move(path)), events_(events) {}
-
-  std::string operator/(const char* name) const { return path_ + "/" + name; }
-
-  void note(const std::string& line) const {
-    std::ofstream log(*this / "log.txt", std::ios::app);
-    log << utc_now("%Y-%m-%d %H:%M:%S UTC") << "  " << line << "\n";
-    if (events_.note) events_.note(line);
-  }
-
- private:
-  std::string path_;
-  const RunEvents& events_;
-};
-
-// lines of epochs that the checkpoint has seen; what came after is done again
-void cut_metrics(const std::string& path, int64_t epochs) {
-  std::ifstream in(path);
-  std::string kept;
-  for (std::string line; std::getline(in, line);) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("epoch", int64_t{0}) <= epochs) kept += line + "\n";
-  }
-  replace_file(path, kept);
-}
-
-void append_line(const std::string& path, const Json& json) {
-  std::ofstream out(path, std::ios::app);
-  out << json.dump() << "\n" << std::flush;
-  if (!out) throw std::runtime_error("cannot write " + path + "; is the disk full?");
-}
-
-Json epoch_json(const TrainEpoch& e) {
-  return {{"epoch", e.epoch},     {"loss", e.loss}, {"learning_rate", e.learning_rate},
-          {"seconds", e.seconds}, {"best", e.best}, {"validation", metrics_json(e.validation)}};
-}
-
-struct Prepared {
-  Preparation preparation;
-  PreparedData train, validation, test;
-};
-
-Prepared prepare_all(const RunConfig& config, const DataSet& data) {
-  const Split parts = split_data(data, config.split);
-  const DataSet train = select_series(data, parts.train);
-  Prepared out;
-  out.preparation = fit_preparation(train, config.prepare);
-  out.train = prepare(train, out.preparation);
-  out.validation = prepare(select_series(data, parts.validation), out.preparation);
-  out.test = prepare(select_series(data, parts.test), out.preparation);
-  return out;
-}
-
-// what somebody needs to see the trouble again: the model before the step, and the batch
-std::string save_reproducer(const Folder& folder, const Trainer& trainer, const Prepared& data,
-                            const TaskConfig& task, const TrainStep& step) {
+// what reproduces the failure: the state before the step, and the batch
+std::string save_reproducer(const RunFolder& folder, const Trainer& trainer, const RunData& data,
+                            const TrainStep& step) {
   NamedTensors file = trainer.state();
-  const Batch batch = make_batch(data.train, data.preparation, task, step.batch, 0);
+  const Batch batch = make_batch(data.train, data.preparation, data.task, step.batch, 0);
   file.tensors["batch.values"] = batch.input.series.values;
   file.tensors["batch.times"] = batch.input.series.times;
   file.tensors["batch.offsets"] = batch.input.series.offsets;
@@ -115,54 +41,65 @@ std::string save_reproducer(const Folder& folder, const Trainer& trainer, const 
                  "; try a smaller learning rate, clipping of gradients, or prepare.clip");
 }
 
-double chosen_threshold(const Model& model, const Prepared& data, const RunConfig& config) {
-  const bool two =
-      data.preparation.classes.size() == 2 && output_count(config.task.kind, data.preparation) == 1;
+// chosen on validation predictions of two classes
+double chosen_threshold(const std::optional<Predictions>& validation, const RunData& data,
+                        const std::string& metric) {
   const bool classes =
-      config.task.kind == TaskKind::Classification || config.task.kind == TaskKind::StepClassification;
-  if (!two || !classes || config.training.threshold_for == "none" || data.validation.samples() == 0)
-    return 0.5;
-  const Predictions p = predict(model, data.validation, data.preparation, config.task);
-  if (!p.classes.defined()) return 0.5;
-  return best_threshold(class_probabilities(p.outputs), p.classes, config.training.threshold_for);
+      data.task.kind == TaskKind::Classification || data.task.kind == TaskKind::StepClassification;
+  const bool two =
+      data.preparation.classes.size() == 2 && output_count(data.task.kind, data.preparation) == 1;
+  if (!two || !classes || metric == "none" || !validation || !validation->classes.defined()) return 0.5;
+  return best_threshold(class_probabilities(validation->outputs), validation->classes, metric);
 }
 
-RunResult finish(const Folder& folder, Trainer& trainer, const Prepared& data, const RunConfig& config) {
-  trainer.take_best();
-  RunResult result = {.best_epoch = trainer.best_epoch()};
-  result.threshold = chosen_threshold(trainer.model(), data, config);
-  Json json = {{"best_epoch", result.best_epoch}, {"threshold", result.threshold}};
+void predict_parts(RunResult& result, const Model& model, const RunData& data) {
   for (const auto& [name, part] :
        {std::pair("train", &data.train), {"validation", &data.validation}, {"test", &data.test}}) {
     if (part->samples() == 0) continue;
-    const Predictions p = predict(trainer.model(), *part, data.preparation, config.task);
-    result.parts.emplace_back(name, evaluate(p, config.task, data.preparation));
-    json[name] = metrics_json(result.parts.back().second);
-    json[name]["samples"] = part->samples();
+    PartResult found = {.name = name, .samples = part->samples()};
+    found.predictions = predict(model, *part, data.preparation, data.task);
+    found.metrics = evaluate(*found.predictions, data.task, data.preparation);
+    result.parts.push_back(std::move(found));
   }
-  save_trained(folder / "model.safetensors",
-               {trainer.model(), data.preparation, config.task, result.threshold});
-  replace_file(folder / "result.json", json.dump(2) + "\n");
-  return result;
 }
 
-void open_fresh(const std::string& path, const RunConfig& config, const DataSet& data,
-                const Trainer& trainer) {
+// predictions of the best model, files, report
+void finish(const RunFolder& folder, Trainer& trainer, const Run& run, RunResult& result) {
+  Stopwatch watch;
+  trainer.take_best();
+  result.best_epoch = trainer.best_epoch();
+  predict_parts(result, trainer.model(), run.data);
+  for (const PartResult& part : result.parts) {
+    if (part.name == "validation")
+      result.threshold = chosen_threshold(part.predictions, run.data, run.config.training.threshold_for);
+  }
+  folder.clock("final predictions", watch.lap());
+  const Model model = trainer.model().device().is_cpu() ? trainer.model() : trainer.model().to(at::kCPU);
+  result.trained = TrainedModel{model, run.data.preparation, run.data.task, result.threshold};
+  save_trained(folder / "model.safetensors", *result.trained);
+  replace_file(folder / "result.json", to_json(result) + "\n");
+  folder.clock("saving", watch.lap());
+  folder.note(message("finished; the best epoch was ", result.best_epoch));
+  write_report(folder.path(), run, result);
+  folder.clock("report", watch.lap());
+}
+
+void open_fresh(const std::string& path, const Run& run, const Trainer& trainer) {
   if (fs::exists(path + "/config.json"))
     throw std::runtime_error(
-        message("there is a run in ", path, " already: go on with --resume, or choose another folder"));
+        message("there is a run in ", path, " already: resume it with --resume, or choose another folder"));
   fs::create_directories(path);
   replace_file(path + "/environment.json", environment_json().dump(2) + "\n");
-  write_run_data(path, data, config.split);
+  write_run_data(path, run.data);
   replace_file(path + "/metrics.jsonl", "");
-  // whatever the parameters are to begin with, a run that is killed at once goes on from them
+  // a run that is killed at once resumes from its initial parameters, whatever they came from
   save_safetensors(path + "/checkpoint.safetensors", trainer.state());
   // last: a folder with a configuration is a run
-  replace_file(path + "/config.json", to_json(config) + "\n");
+  replace_file(path + "/config.json", to_json(run.config) + "\n");
 }
 
-void open_again(const std::string& path, Trainer& trainer, const DataSet& data) {
-  split_of(path, data);
+std::vector<TrainEpoch> open_again(const std::string& path, const Run& run, Trainer& trainer) {
+  check_run_data(path, run);
   const std::string checkpoint = path + "/checkpoint.safetensors";
   const NamedTensors state = load_safetensors(checkpoint);
   try {
@@ -170,16 +107,16 @@ void open_again(const std::string& path, Trainer& trainer, const DataSet& data) 
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(message(checkpoint, ": ", error.what()));
   }
-  cut_metrics(path + "/metrics.jsonl", trainer.epochs_done());
+  return keep_epochs(path, trainer.epochs_done());
 }
 
-// whether there is a class or a number to compare with
-bool knows_anything(const PreparedData& data, const Preparation& preparation, const TaskConfig& task) {
+// whether any class or target is known
+bool has_targets(const RunData& data) {
   constexpr int64_t kAtOnce = 64;
-  for (int64_t first = 0; first < data.samples(); first += kAtOnce) {
-    std::vector<int64_t> samples(static_cast<size_t>(std::min(kAtOnce, data.samples() - first)));
+  for (int64_t first = 0; first < data.train.samples(); first += kAtOnce) {
+    std::vector<int64_t> samples(static_cast<size_t>(std::min(kAtOnce, data.train.samples() - first)));
     std::iota(samples.begin(), samples.end(), first);
-    const Batch batch = make_batch(data, preparation, task, samples, 1);
+    const Batch batch = make_batch(data.train, data.preparation, data.task, samples, 1);
     if (batch.targets.defined() && batch.targets.isfinite().any().item<bool>()) return true;
     if (batch.classes.defined() && batch.classes.ge(0).any().item<bool>()) return true;
   }
@@ -187,8 +124,7 @@ bool knows_anything(const PreparedData& data, const Preparation& preparation, co
 }
 
 // of a step on the longest series
-std::string memory_message(const Model& model, const Prepared& data, const TaskConfig& task,
-                           int64_t batch_size) {
+std::string memory_message(const Model& model, const RunData& data, int64_t batch_size) {
   const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
   std::vector<int64_t> longest(static_cast<size_t>(data.train.samples()));
   std::iota(longest.begin(), longest.end(), int64_t{0});
@@ -197,64 +133,75 @@ std::string memory_message(const Model& model, const Prepared& data, const TaskC
   });
   longest.resize(static_cast<size_t>(std::min(batch_size, data.train.samples())));
   const std::optional<MemoryPlan> plan =
-      model.plan(make_batch(data.train, data.preparation, task, longest, 1).input);
+      model.plan(make_batch(data.train, data.preparation, data.task, longest, 1).input);
   return plan ? "memory of a training step: " + plan->message()
               : "computed by the definition, without a plan";
 }
 
-}  // namespace
-
-RunConfig read_run_config(const std::string& folder) {
-  if (!fs::exists(folder + "/config.json"))
-    throw std::runtime_error(message(folder, " is not the folder of a run: there is no config.json in it"));
-  return run_config_from_json(read_file(folder + "/config.json"));
-}
-
-RunResult train_run(const std::string& path, const RunConfig& config, const DataSet& data, RunStart start,
-                    const RunEvents& events, const std::string& start_from, const at::Device& device) {
-  const Folder folder(path, events);
-  const Prepared prepared = prepare_all(config, data);
-  FW_CHECK(knows_anything(prepared.train, prepared.preparation, config.task), "[train] '", data.head.name,
-           "' has nothing to learn from: no value that is to be predicted is known in the training part");
-  Model model(config.model, {.seed = static_cast<uint64_t>(config.training.seed), .device = device});
-  const std::string taken = start_from.empty() ? "" : begin_with(model, start_from);
-  Trainer trainer(model, {prepared.train, prepared.validation, prepared.preparation, config.task},
-                  config.training);
-  if (start == RunStart::Fresh) {
-    open_fresh(path, config, data, trainer);
-    folder.note(message("a new run: ", prepared.train.samples(), " series to train on, ",
-                        prepared.validation.samples(), " for validation, ", prepared.test.samples(),
-                        " for the test; ", model.parameter_count(), " parameters"));
-    if (!taken.empty()) folder.note(taken);
-  } else {
-    open_again(path, trainer, data);
-    folder.note(
-        message("going on after ", trainer.epochs_done(), " of ", trainer.config().epochs, " epochs"));
-  }
-  folder.note(memory_message(model, prepared, config.task, trainer.config().batch_size));
-  Clock::time_point saved = Clock::now();
+// epoch by epoch, until training ends or is stopped
+void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options, const Run& run,
+           RunResult& result) {
+  Stopwatch watch;
+  double since_checkpoint = 0;
   while (!trainer.finished()) {
     const TrainStep step = trainer.step();
     if (!step.trouble.empty()) {
-      const std::string what = save_reproducer(folder, trainer, prepared, config.task, step);
-      folder.note(what);
-      return {.end = RunEnd::NotFinite, .message = what};
+      result.end = RunEnd::NotFinite;
+      result.message = save_reproducer(folder, trainer, run.data, step);
+      folder.note(result.message);
+      return;
     }
-    if (step.epoch_record) append_line(folder / "metrics.jsonl", epoch_json(*step.epoch_record));
-    if (events.step) events.step(trainer, step);
-    const bool stop = events.stop && events.stop();
-    const bool due = std::chrono::duration<double>(Clock::now() - saved).count() > kBetweenCheckpoints;
-    if (stop || due || trainer.finished()) {
+    if (step.epoch_record) {
+      folder.append_epoch(*step.epoch_record);
+      result.epochs.push_back(*step.epoch_record);
+    }
+    if (options.events.step) options.events.step(trainer, step);
+    const bool stop = options.events.stop && options.events.stop();
+    since_checkpoint += watch.lap();
+    if (stop || since_checkpoint > kBetweenCheckpoints || trainer.finished()) {
       save_safetensors(folder / "checkpoint.safetensors", trainer.state());
-      saved = Clock::now();
+      since_checkpoint = 0;
     }
     if (stop && !trainer.finished()) {
+      result.end = RunEnd::Stopped;
       folder.note(message("stopped in epoch ", step.epoch, " after step ", step.step));
-      return {.end = RunEnd::Stopped};
+      return;
     }
   }
-  const RunResult result = finish(folder, trainer, prepared, config);
-  folder.note(message("finished; the best epoch was ", result.best_epoch));
+}
+
+}  // namespace
+
+RunResult train_run(const Run& run, const RunOptions& options) {
+  Stopwatch watch;
+  const RunFolder folder(options.folder, options.events);
+  const RunData& data = run.data;
+  FW_CHECK(has_targets(data), "[train] '", data.head.name,
+           "' has nothing to learn from: no class or target is known in the training part");
+  const Model model(run.config.model,
+                    {.seed = static_cast<uint64_t>(run.config.training.seed), .device = options.device});
+  const bool fresh = options.start == RunStart::Fresh;
+  const std::string copied =
+      fresh && !run.initialise_from.empty() ? initialise_from(model, run.initialise_from) : "";
+  Trainer trainer(model, {data.train, data.validation, data.preparation, data.task}, run.config.training);
+  RunResult result;
+  if (fresh) {
+    open_fresh(options.folder, run, trainer);
+    folder.note(message("a new run: ", data.train.samples(), " series to train on, ",
+                        data.validation.samples(), " for validation, ", data.test.samples(),
+                        " for the test; ", model.parameter_count(), " parameters"));
+    if (!copied.empty()) folder.note(copied);
+  } else {
+    result.epochs = open_again(options.folder, run, trainer);
+    folder.note(
+        message("resuming after ", trainer.epochs_done(), " of ", trainer.config().epochs, " epochs"));
+  }
+  folder.note(memory_message(model, data, trainer.config().batch_size));
+  for (const RunPhase& phase : run.phases) folder.clock(phase.name, phase.seconds);
+  folder.clock("model", watch.lap());
+  train(folder, trainer, options, run, result);
+  folder.clock("epochs", watch.lap());
+  if (result.end == RunEnd::Finished) finish(folder, trainer, run, result);
   return result;
 }
 

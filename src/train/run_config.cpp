@@ -1,50 +1,90 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/files.h"
 #include "fastweights/run.h"
 #include "model/config_fields.h"
+#include "train/clock.h"
+#include "train/run_data.h"
 #include "train/run_fields.h"
+#include "train/settings.h"
 
 namespace fastweights {
 namespace {
 
-double typical_length(const DataSet& data) {
-  return static_cast<double>(data.rows()) / static_cast<double>(std::max<int64_t>(data.samples(), 1));
-}
-
-double missing_share(const DataSet& data) {
-  const auto missing =
-      std::count_if(data.values.begin(), data.values.end(), [](double x) { return std::isnan(x); });
-  return static_cast<double>(missing) / static_cast<double>(std::max<size_t>(data.values.size(), 1));
-}
-
-// few series, and those that are mostly filled in, are learned by heart otherwise
-double default_dropout(const DataSet& data) {
+// small sets, and those of mostly missing values, overfit without it
+double default_dropout(const PreparedData& train) {
   constexpr int64_t kMany = 1000;
-  if (missing_share(data) > 0.5) return 0.3;
-  return data.samples() < kMany ? 0.2 : 0.1;
+  if (2 * train.values.isnan().sum().item<int64_t>() > train.values.numel()) return 0.3;
+  return train.samples() < kMany ? 0.2 : 0.1;
 }
 
-DataShape shape_of(const DataSet& data, const Preparation& preparation, TaskKind kind) {
-  return {.channels = preparation.model_channels(),
-          .static_features = preparation.model_statics(),
-          .outputs = output_count(kind, preparation),
-          .known_channels = preparation.model_channels() - static_cast<int64_t>(preparation.channels.size()),
-          .median_gap = preparation.median_gap,
-          .length = typical_length(data),
-          .dropout = default_dropout(data),
+DataShape shape_of(const RunData& data) {
+  const Preparation& p = data.preparation;
+  const TaskKind kind = data.task.kind;
+  const auto rows = static_cast<double>(data.train.times.size(0));
+  return {.channels = p.model_channels(),
+          .static_features = p.model_statics(),
+          .outputs = output_count(kind, p),
+          .known_channels = p.model_channels() - static_cast<int64_t>(p.channels.size()),
+          .median_gap = p.median_gap,
+          .length = rows / static_cast<double>(std::max<int64_t>(data.train.samples(), 1)),
+          .dropout = default_dropout(data.train),
           .per_row = kind != TaskKind::Classification && kind != TaskKind::Regression};
 }
 
-// values that have a projection of their own are normalised, unless the settings say otherwise
+// values with a projection of their own are normalised, unless a setting says otherwise
 void set_value_norm(ModelConfig& model) {
   if (auto* fast = model.architecture.get_if<FastWeights>()) fast->value_norm = fast->drive != Drive::X;
 }
 
-// of version 0.1, too
+// configurations of version 0.1, too
 Json upgraded(Json json) {
   if (json.is_object() && json.contains("model")) json["model"] = upgraded_model_json(json["model"]);
   return json;
+}
+
+void flatten(const Json& json, const std::string& where, Settings& settings) {
+  for (const auto& [key, value] : json.items()) {
+    if (value.is_object() && !value.empty()) {
+      flatten(value, where + key + ".", settings);
+    } else {
+      settings.push_back({where + key, value.dump()});
+    }
+  }
+}
+
+// all settings but those of the model, which are applied to the defaults of its architecture
+RunConfig config_of(const RunSetup& setup) {
+  Json given = settings_json(all_settings(setup));
+  given.erase("model");
+  RunConfig config = read_fields(given, RunConfig{});
+  config.data = setup.source;
+  return config;
+}
+
+ModelConfig model_config(const RunSetup& setup, const RunData& data) {
+  const Json given = upgraded(settings_json(all_settings(setup)));
+  const Json own = given.contains("model") ? Json{{"model", given["model"]}} : Json::object();
+  RunConfig config;
+  config.model = named_model(setup.model, shape_of(data));
+  if (own.contains("model")) check_architecture_keys(own["model"], config.model);
+  config = read_fields(own, config);
+  if (!given.contains(Json::json_pointer("/model/value_norm"))) set_value_norm(config.model);
+  check_config(config.model);
+  const auto* gru = config.model.architecture.get_if<GruOde>();
+  FW_CHECK(!gru || gru->form == GruOdeForm::Direct || data.preparation.config.time_channel,
+           "[config] architecture gru_ode is driven by channel 0, which must be time: prepare.time_channel");
+  return config.model;
+}
+
+Run run_of(const RunSetup& setup, RunConfig config, RunData data, double seconds) {
+  config.task = data.task;
+  config.model = model_config(setup, data);
+  return {.config = std::move(config),
+          .data = std::move(data),
+          .initialise_from = setup.initialise_from,
+          .phases = {{"splitting and scaling", seconds}}};
 }
 
 }  // namespace
@@ -55,37 +95,53 @@ RunConfig run_config_from_json(const std::string& text) {
   return read_fields(upgraded(parse_json(text)), RunConfig{});
 }
 
-std::string with_setting(const std::string& settings, const std::string& key, const std::string& value) {
-  // a patch would take the key away
-  FW_CHECK(value != "null", "[config] ", key, " cannot be null");
-  Json json = parse_json(settings);
-  json.merge_patch(json_setting(key, value));
-  return json.dump();
+Settings all_settings(const RunSetup& setup) {
+  Settings all = preset_settings(setup.preset, setup.model);
+  all.insert(all.end(), setup.settings.begin(), setup.settings.end());
+  return all;
 }
 
-RunConfig make_run_config(const std::string& model_name, const std::string& settings, const DataSet& data) {
-  const Json given = upgraded(parse_json(settings));
-  // the model is read on top of its defaults, which depend on the rest
-  Json rest = given;
-  if (rest.is_object()) rest.erase("model");
-  RunConfig config = read_fields(rest, RunConfig{});
-  config.task.kind = task_kind(data, config.task);
-  const Split parts = split_data(data, config.split);
-  FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
-           "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
-           " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
-  const DataSet train = select_series(data, parts.train);
-  config.model =
-      named_model(model_name, shape_of(train, fit_preparation(train, config.prepare), config.task.kind));
-  if (given.contains("model")) check_architecture_keys(given["model"], config.model);
-  config = read_fields(given, config);
-  if (!given.contains(Json::json_pointer("/model/value_norm"))) set_value_norm(config.model);
-  config.task.kind = task_kind(data, config.task);
-  check_config(config.model);
-  const auto* gru = config.model.architecture.get_if<GruOde>();
-  FW_CHECK(!gru || gru->form == GruOdeForm::Direct || config.prepare.time_channel,
-           "[config] architecture gru_ode is driven by channel 0, which must be time: prepare.time_channel");
-  return config;
+Json settings_json(const Settings& settings) {
+  Json json = Json::object();
+  for (const auto& [key, value] : settings) {
+    // a patch would remove the key
+    FW_CHECK(value != "null", "[config] ", key, " cannot be null");
+    json.merge_patch(json_setting(key, value));
+  }
+  return json;
+}
+
+Settings settings_from_json(const Json& json) {
+  Settings settings;
+  flatten(json, "", settings);
+  return settings;
+}
+
+Settings read_settings(const std::string& path) {
+  const Json json = Json::parse(read_file(path), nullptr, false);
+  FW_CHECK(json.is_object(), path, ": this is not a JSON object { ... }");
+  return settings_from_json(json);
+}
+
+RunConfig with_settings(const RunConfig& config, const Settings& settings) {
+  return read_fields(upgraded(settings_json(settings)), config);
+}
+
+Run make_run(const RunSetup& setup, const DataSet& data) {
+  Stopwatch watch;
+  const RunConfig config = config_of(setup);
+  RunData divided = divide(config, data);
+  return run_of(setup, config, std::move(divided), watch.lap());
+}
+
+Run make_run(const RunSetup& setup, const RunData& data) { return run_of(setup, config_of(setup), data, 0); }
+
+Run make_run(const RunConfig& config, const DataSet& data) {
+  Stopwatch watch;
+  Run run = {.config = config, .data = divide(config, data)};
+  run.config.task = run.data.task;
+  run.phases = {{"splitting and scaling", watch.lap()}};
+  return run;
 }
 
 }  // namespace fastweights

@@ -21,7 +21,7 @@ TaskKind found_kind(const DataSet& data) {
   return any_known(data.step_labels) ? TaskKind::StepClassification : TaskKind::Forecast;
 }
 
-Tensor whole_numbers(const std::vector<int64_t>& numbers) { return at::tensor(numbers, at::kLong); }
+Tensor int64_tensor(const std::vector<int64_t>& list) { return at::tensor(list, at::kLong); }
 
 // [rows, columns] float32
 Tensor scaled(const std::vector<double>& table, const std::vector<Scale>& scales, double clip) {
@@ -54,32 +54,32 @@ Rows rows_of(const PreparedData& data, const std::vector<int64_t>& samples) {
   return rows;
 }
 
-// what is to be predicted leaves the input: the last rows of each series, or values here and there
-struct Hidden {
+// targets are removed from the input: the last rows of each series, or values at random
+struct HeldOut {
   Tensor values;   // [R, C]: the input
-  Tensor targets;  // [M, C]: what is gone
+  Tensor targets;  // [M, C]: the removed values
   RaggedTimes outputs;
 };
 
-bool hide_value(const TaskConfig& task, int64_t row, int64_t length, Random& random) {
+bool is_held_out(const TaskConfig& task, int64_t row, int64_t length, Random& random) {
   if (task.kind == TaskKind::Imputation) return random.uniform() < task.hidden;
   const int64_t first =
       length - std::max<int64_t>(1, std::llround(task.horizon * static_cast<double>(length)));
   return row >= std::max<int64_t>(first, 1);
 }
 
-// of one series, whatever others are in the batch
+// independent of the other series of the batch
 Random random_of(uint64_t seed, int64_t sample) {
   return Random(Random(Random(seed).next() ^ static_cast<uint64_t>(sample)).next());
 }
 
-Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const TaskConfig& task,
-            const std::vector<int64_t>& samples, uint64_t seed) {
+HeldOut hold_out(const Tensor& values, const Tensor& times, const Rows& rows, const TaskConfig& task,
+                 const std::vector<int64_t>& samples, uint64_t seed) {
   const int64_t channels = values.size(1);
   const double* t = times.data_ptr<double>();
-  Hidden hidden = {.values = values.clone(), .targets = at::full_like(values, NAN), .outputs = {}};
-  float* input = hidden.values.data_ptr<float>();
-  float* target = hidden.targets.data_ptr<float>();
+  HeldOut held_out = {.values = values.clone(), .targets = at::full_like(values, NAN), .outputs = {}};
+  float* input = held_out.values.data_ptr<float>();
+  float* target = held_out.targets.data_ptr<float>();
   std::vector<double> output_times;
   std::vector<int64_t> output_offsets = {0}, kept;
   for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
@@ -88,7 +88,7 @@ Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const T
     for (int64_t i = first; i < last; ++i) {
       bool any = false;
       for (int64_t j = i * channels; j < (i + 1) * channels; ++j) {
-        if (!hide_value(task, i - first, last - first, random)) continue;
+        if (!is_held_out(task, i - first, last - first, random)) continue;
         target[j] = input[j];
         any = any || !std::isnan(input[j]);
         input[j] = NAN;
@@ -99,13 +99,13 @@ Hidden hide(const Tensor& values, const Tensor& times, const Rows& rows, const T
     }
     output_offsets.push_back(static_cast<int64_t>(kept.size()));
   }
-  hidden.targets = hidden.targets.index_select(0, whole_numbers(kept));
-  hidden.outputs = {at::tensor(output_times, at::kDouble), whole_numbers(output_offsets)};
-  return hidden;
+  held_out.targets = held_out.targets.index_select(0, int64_tensor(kept));
+  held_out.outputs = {at::tensor(output_times, at::kDouble), int64_tensor(output_offsets)};
+  return held_out;
 }
 
-// rows behind the last one with a value
-int64_t unknown_end(const float* values, int64_t rows, int64_t channels) {
+// rows after the last one with a value
+int64_t trailing_missing_rows(const float* values, int64_t rows, int64_t channels) {
   int64_t count = 0;
   for (; count < rows; ++count) {
     const float* row = values + (rows - 1 - count) * channels;
@@ -114,21 +114,21 @@ int64_t unknown_end(const float* values, int64_t rows, int64_t channels) {
   return count;
 }
 
-// when values are wanted that nobody knows
+// times of the values to predict
 RaggedTimes missing_times(const Tensor& values, const Tensor& times, const Rows& rows, TaskKind kind) {
   const float* x = values.data_ptr<float>();
   const double* t = times.data_ptr<double>();
-  std::vector<double> wanted;
+  std::vector<double> missing;
   std::vector<int64_t> offsets = {0};
   for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
     int64_t first = rows.offsets[b];
     const int64_t last = rows.offsets[b + 1];
     if (kind == TaskKind::Forecast)
-      first = last - unknown_end(x + first * values.size(1), last - first, values.size(1));
-    wanted.insert(wanted.end(), t + first, t + last);
-    offsets.push_back(static_cast<int64_t>(wanted.size()));
+      first = last - trailing_missing_rows(x + first * values.size(1), last - first, values.size(1));
+    missing.insert(missing.end(), t + first, t + last);
+    offsets.push_back(static_cast<int64_t>(missing.size()));
   }
-  return {at::tensor(wanted, at::kDouble), whole_numbers(offsets)};
+  return {at::tensor(missing, at::kDouble), int64_tensor(offsets)};
 }
 
 // [R, 1]: elapsed time, [R, C]: observations so far; both within a few units
@@ -181,13 +181,12 @@ Tensor prepared_statics(const DataSet& data, const Preparation& preparation) {
   parts.push_back(at::nan_to_num(known, 0.0));
   if (!preparation.static_flags.empty())
     parts.push_back(
-        known.index_select(1, whole_numbers(preparation.static_flags)).isnan().logical_not().to(at::kFloat));
+        known.index_select(1, int64_tensor(preparation.static_flags)).isnan().logical_not().to(at::kFloat));
   return at::cat(parts, 1);
 }
 
-// a model needs two points: a row that is alone gets one before it that says the same, so nothing changes but
-// the time that passes until the end
-RaggedSeries with_company(const Tensor& channels, const Tensor& times, const Rows& rows, double gap) {
+// a model needs two points: a single row is repeated one gap earlier
+RaggedSeries pad_single_rows(const Tensor& channels, const Tensor& times, const Rows& rows, double gap) {
   std::vector<int64_t> index, offsets = {0}, added;
   for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
     const int64_t first = rows.offsets[b], last = rows.offsets[b + 1];
@@ -198,10 +197,10 @@ RaggedSeries with_company(const Tensor& channels, const Tensor& times, const Row
     for (int64_t i = first; i < last; ++i) index.push_back(i);
     offsets.push_back(static_cast<int64_t>(index.size()));
   }
-  if (added.empty()) return {channels, times, whole_numbers(rows.offsets)};
-  const Tensor all = whole_numbers(index), new_times = times.index_select(0, all);
+  if (added.empty()) return {channels, times, int64_tensor(rows.offsets)};
+  const Tensor all = int64_tensor(index), new_times = times.index_select(0, all);
   for (const int64_t i : added) new_times.data_ptr<double>()[i] -= gap;
-  return {channels.index_select(0, all), new_times, whole_numbers(offsets)};
+  return {channels.index_select(0, all), new_times, int64_tensor(offsets)};
 }
 
 }  // namespace
@@ -218,10 +217,10 @@ TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
   FW_CHECK(kind != TaskKind::StepClassification || any_known(data.step_labels), "'", name,
            "' has no labels of its rows to classify by");
   FW_CHECK(kind != TaskKind::Regression || !data.head.targets.empty(), "'", name,
-           "' has no targets to predict; say which columns are targets");
+           "' has no targets to predict; name the columns with --target-columns");
   const bool classes = kind == TaskKind::Classification || kind == TaskKind::StepClassification;
   FW_CHECK(!classes || data.classes() > 1, "all series of '", name, "' have the label '",
-           data.classes() > 0 ? data.head.classes[0] : "", "': there is nothing to tell apart");
+           data.classes() > 0 ? data.head.classes[0] : "", "'; classification needs two classes");
   return kind;
 }
 
@@ -240,33 +239,33 @@ PreparedData prepare(const DataSet& data, const Preparation& preparation) {
   out.ids = data.ids;
   out.values = scaled(data.values, preparation.channel_scales, preparation.config.clip);
   out.times = at::tensor(data.times, at::kDouble);
-  out.offsets = whole_numbers(data.offsets);
+  out.offsets = int64_tensor(data.offsets);
   if (!preparation.statics.empty()) out.statics = prepared_statics(data, preparation);
-  if (!data.labels.empty()) out.labels = whole_numbers(data.labels);
+  if (!data.labels.empty()) out.labels = int64_tensor(data.labels);
   if (!preparation.targets.empty()) out.targets = scaled(data.targets, preparation.target_scales, 0);
-  if (!data.step_labels.empty()) out.step_labels = whole_numbers(data.step_labels);
+  if (!data.step_labels.empty()) out.step_labels = int64_tensor(data.step_labels);
   return out;
 }
 
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
-                 const std::vector<int64_t>& samples, uint64_t seed, Wanted wanted) {
+                 const std::vector<int64_t>& samples, uint64_t seed, Targets targets) {
   const Rows rows = rows_of(data, samples);
-  const Tensor index = whole_numbers(rows.index), which = whole_numbers(samples),
-               offsets = whole_numbers(rows.offsets);
+  const Tensor index = int64_tensor(rows.index), which = int64_tensor(samples),
+               offsets = int64_tensor(rows.offsets);
   Tensor values = data.values.index_select(0, index);      // [R, C]
   const Tensor times = data.times.index_select(0, index);  // [R]
   Batch batch;
   switch (task.kind) {
     case TaskKind::Forecast:
     case TaskKind::Imputation: {
-      if (wanted == Wanted::Missing) {
+      if (targets == Targets::Missing) {
         batch.input.output_times = missing_times(values, times, rows, task.kind);
         break;
       }
-      Hidden hidden = hide(values, times, rows, task, samples, seed);
-      values = hidden.values;
-      batch.targets = hidden.targets;
-      batch.input.output_times = hidden.outputs;
+      HeldOut held_out = hold_out(values, times, rows, task, samples, seed);
+      values = held_out.values;
+      batch.targets = held_out.targets;
+      batch.input.output_times = held_out.outputs;
       break;
     }
     case TaskKind::StepClassification:
@@ -280,14 +279,14 @@ Batch make_batch(const PreparedData& data, const Preparation& preparation, const
       if (data.labels.defined()) batch.classes = data.labels.index_select(0, which);
   }
   batch.input.series =
-      with_company(model_channels(values, times, rows, preparation), times, rows, preparation.median_gap);
+      pad_single_rows(model_channels(values, times, rows, preparation), times, rows, preparation.median_gap);
   if (data.statics.defined()) batch.input.static_features = data.statics.index_select(0, which);
   return batch;
 }
 
 Batch truth_of(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
                const std::vector<int64_t>& samples) {
-  const Tensor which = whole_numbers(samples);
+  const Tensor which = int64_tensor(samples);
   Batch batch;
   if (task.kind == TaskKind::Classification && data.labels.defined()) {
     batch.classes = data.labels.index_select(0, which);
@@ -302,15 +301,15 @@ Batch truth_of(const PreparedData& data, const Preparation& preparation, const T
 
 namespace {
 
-// on a GPU without looking at anything there: what is known stands on the CPU
+// without synchronising with the GPU: the mask of known targets is made on the CPU
 Tensor squares_on_device(const Tensor& outputs, const Tensor& targets) {
   const Tensor known = targets.isnan().logical_not();  // [M, O]
   const auto count = static_cast<double>(known.sum().item<int64_t>());
   if (count == 0) return outputs.sum() * 0;
   const at::Device device = outputs.device();
-  const Tensor wanted = on_device(at::nan_to_num(targets, 0.0), device),
+  const Tensor filled = on_device(at::nan_to_num(targets, 0.0), device),
                weights = on_device(known.to(outputs.scalar_type()), device);
-  return ((outputs - wanted).square() * weights).sum() / count;
+  return ((outputs - filled).square() * weights).sum() / count;
 }
 
 // of classes [M'] that are all known, on the device of the outputs
@@ -336,7 +335,7 @@ Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_
     if (!known.any().item<bool>()) return outputs.sum() * 0;
     return (outputs - batch.targets).masked_select(known).square().mean();
   }
-  FW_CHECK(batch.classes.defined(), "[loss] nothing is known about these series");
+  FW_CHECK(batch.classes.defined(), "[loss] these series have neither classes nor targets");
   if (!batch.classes.is_cpu()) return class_loss(outputs, batch.classes, class_weights);
   const Tensor known = batch.classes.ge(0).nonzero().squeeze(1);  // [M']
   if (known.size(0) == 0) return outputs.sum() * 0;

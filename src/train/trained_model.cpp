@@ -1,3 +1,5 @@
+#include "fastweights/trained_model.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -5,7 +7,7 @@
 
 #include "base/error.h"
 #include "fastweights/published.h"
-#include "fastweights/run.h"
+#include "systems/model_file.h"
 #include "tensor/autograd.h"
 #include "train/run_fields.h"
 
@@ -49,8 +51,8 @@ Preparation preparation_from(const Json& json) {
                    .classes = json.at("classes").get<Texts>(),
                    .channel_scales = scales_from(json.at("channel_scales")),
                    .static_scales = scales_from(json.at("static_scales")),
-                   .target_scales = scales_from(json.at("target_scales")),
-                   .static_flags = json.at("static_flags").get<std::vector<int64_t>>()};
+                   .static_flags = json.at("static_flags").get<std::vector<int64_t>>(),
+                   .target_scales = scales_from(json.at("target_scales"))};
   p.time_unit = json.at("time_unit").get<std::string>();
   p.median_gap = json.at("median_gap").get<double>();
   p.time_scale = json.at("time_scale").get<double>();
@@ -58,7 +60,7 @@ Preparation preparation_from(const Json& json) {
   return p;
 }
 
-// lists of the same things have the same lengths, and the model takes and gives as many
+// lists that belong together have equal lengths, and they are those of the model
 bool fits(const TrainedModel& trained) {
   const Preparation& p = trained.preparation;
   const ModelConfig& model = trained.model.config();
@@ -74,26 +76,23 @@ bool fits(const TrainedModel& trained) {
 }  // namespace
 
 void save_trained(const std::string& path, const TrainedModel& trained) {
-  NamedTensors file;
-  for (const auto& [name, tensor] : trained.model.parameters()) file.tensors[name] = tensor.detach();
-  file.metadata = {{"format", "fastweights model 1"},
-                   {"config", to_json(trained.model.config())},
-                   {"preparation", preparation_json(trained.preparation).dump()},
-                   {"task", json_of(trained.task).dump()},
-                   {"threshold", message(trained.threshold)}};
+  NamedTensors file = model_file(trained.model);
+  file.metadata["preparation"] = preparation_json(trained.preparation).dump();
+  file.metadata["task"] = json_of(trained.task).dump();
+  file.metadata["threshold"] = message(trained.threshold);
   save_safetensors(path, file);
 }
 
-std::string begin_with(const Model& model, const std::string& path) {
+std::string initialise_from(const Model& model, const std::string& path) {
   const bool folder = std::filesystem::is_directory(path);
   if (!folder) {
     const NamedTensors file = load_safetensors(path);
-    // what we save says so; other software writes formats of its own
+    // files of ours name their format
     const auto format = file.metadata.find("format");
     if (format == file.metadata.end() || format->second.rfind("fastweights", 0) != 0) {
       try {
         const size_t count = published::load_system(model, file.tensors).size();
-        return message("beginning with ", count, " parameters of ", path,
+        return message("initialised ", count, " parameters from ", path,
                        ", by the names of the published code");
       } catch (const std::invalid_argument& error) {
         throw std::runtime_error(message(path, ": ", error.what()));
@@ -102,17 +101,17 @@ std::string begin_with(const Model& model, const std::string& path) {
   }
   const Model from = folder ? load_trained(path).model : load_model(path);
   const at::NoGradGuard no_grad;
-  size_t taken = 0;
+  size_t copied = 0;
   for (const auto& [name, tensor] : model.parameters()) {
     for (const auto& [known, given] : from.parameters()) {
       if (known != name || given.sizes() != tensor.sizes()) continue;
       tensor.copy_(given);
-      ++taken;
+      ++copied;
     }
   }
-  if (taken == 0)
-    throw std::runtime_error(path + ": no parameter of it has the name and size of one of the new model");
-  return message("beginning with ", taken, " of ", model.parameters().size(), " parameters from ", path);
+  if (copied == 0)
+    throw std::runtime_error(path + ": none of its parameters has the name and size of one of the new model");
+  return message("initialised ", copied, " of ", model.parameters().size(), " parameters from ", path);
 }
 
 TrainedModel load_trained(const std::string& path) {
@@ -121,7 +120,7 @@ TrainedModel load_trained(const std::string& path) {
   if (folder && !std::filesystem::exists(file))
     throw std::runtime_error(message(path, " has no model.safetensors: ",
                                      std::filesystem::exists(path + "/config.json")
-                                         ? "its training has not finished, go on with --resume"
+                                         ? "its training has not finished; continue it with --resume"
                                          : "this is not the folder of a run"));
   const SafetensorsFile opened(file);
   const auto get = [&](const char* key) {
@@ -145,6 +144,60 @@ TrainedModel load_trained(const std::string& path) {
   } catch (const nlohmann::json::exception& error) {
     throw std::runtime_error(message(file, ": its preparation is damaged: ", error.what()));
   }
+}
+
+namespace {
+
+// whether the data have the names of the preparation already, in its order
+bool is_matched(const DataHead& head, const Preparation& p) {
+  const bool unit = head.time_unit.empty() || p.time_unit.empty() || head.time_unit == p.time_unit;
+  return unit && head.channels == p.channels && head.statics == p.statics && head.targets == p.targets &&
+         head.classes == p.classes;
+}
+
+}  // namespace
+
+Predictions TrainedModel::predict(const DataSet& data, const PredictOptions& options) const {
+  const PreparedData prepared = is_matched(data.head, preparation)
+                                    ? prepare(data, preparation)
+                                    : prepare(match_data(data, preparation), preparation);
+  return fastweights::predict(model, prepared, preparation, task, options);
+}
+
+Evaluation evaluate(const TrainedModel& trained, const DataSet& data) {
+  Evaluation out = {.predictions = trained.predict(data)};
+  const Predictions& p = out.predictions;
+  out.metrics = evaluate(p, trained.task, trained.preparation);
+  out.rows = p.outputs.defined() ? p.outputs.size(0) : 0;
+  if (p.targets.defined()) {
+    out.known = p.targets.isfinite().any(1).sum().item<int64_t>();
+  } else if (p.classes.defined()) {
+    out.known = p.classes.ge(0).sum().item<int64_t>();
+  }
+  if (p.classes.defined() && trained.preparation.classes.size() == 2)
+    out.at_threshold = evaluate(p, trained.task, trained.preparation, trained.threshold);
+  return out;
+}
+
+SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data, int64_t sample,
+                           int64_t times) {
+  const at::NoGradGuard no_grad;
+  // the whole series is the input, whatever the task holds out
+  TaskConfig whole = trained.task;
+  whole.kind = TaskKind::Classification;
+  Batch batch = make_batch(data, trained.preparation, whole, {sample}, /*seed=*/1);
+  const Tensor& observed = batch.input.series.times;  // [L]
+  const double first = observed[0].item<double>(), last = observed[-1].item<double>();
+  SeriesOutput out = {.times = first < last ? at::linspace(first, last, times, at::kDouble) : observed};
+  batch.input.output_times = RaggedTimes{out.times, at::tensor({int64_t{0}, out.times.size(0)}, at::kLong)};
+  out.output = trained.model.forward(batch.input);
+  return out;
+}
+
+double effective_rank(const Tensor& w) {
+  const Tensor gram = at::matmul(w, w.transpose(-1, -2));
+  const double trace = gram.diagonal().sum().item<double>(), squares = gram.square().sum().item<double>();
+  return squares > 0 ? trace * trace / squares : 0;
 }
 
 }  // namespace fastweights

@@ -177,14 +177,14 @@ TEST(Published, AFileOfThemIsABeginning) {
   const TestFolder folder;
   const std::string path = folder.path("published.safetensors");
   save_safetensors(path, {.tensors = loading.tensors, .metadata = {}});
-  EXPECT_EQ(begin_with(loading.model, path),
-            message("beginning with ", loading.tensors.size(), " parameters of ", path,
+  EXPECT_EQ(initialise_from(loading.model, path),
+            message("initialised ", loading.tensors.size(), " parameters from ", path,
                     ", by the names of the published code"));
   EXPECT_TRUE(
       at::equal(parameter_of(loading.model, "head.weight"), loading.tensors.at("model.linear.weight")));
   loading.tensors.erase("model.linear.weight");
   save_safetensors(path, {.tensors = loading.tensors, .metadata = {}});
-  const std::string text = error_message<std::runtime_error>([&] { begin_with(loading.model, path); });
+  const std::string text = error_message<std::runtime_error>([&] { initialise_from(loading.model, path); });
   EXPECT_EQ(text.substr(0, path.size() + 2), path + ": ");
   EXPECT_NE(text.find("linear.weight"), std::string::npos) << text;
 }

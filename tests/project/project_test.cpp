@@ -79,7 +79,8 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"task.h", "train"},          {"metrics.h", "train"},
     {"train.h", "train"},         {"run.h", "train"},
     {"optimise.h", "train"},      {"selftest.h", "selftest"},
-    {"chart.h", "report"},        {"classical.h", "ops"},
+    {"trained_model.h", "train"}, {"classical.h", "ops"},
+    {"experiment.h", "train"},
 };
 
 // the layer of a path of ours, or "" for another library's header

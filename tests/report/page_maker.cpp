@@ -1,11 +1,11 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <sstream>
+#include <nlohmann/json.hpp>
 
 #include "report/report.h"
 
-/// report_page_maker REPORT.json PAGE.html: what a browser shall open.
+/// report_page_maker REPORT.json PAGE.html: a page for the browser test.
 int main(int count, char** arguments) {
   if (count != 3) {
     std::cerr << "usage: report_page_maker REPORT.json PAGE.html\n";
@@ -14,10 +14,9 @@ int main(int count, char** arguments) {
   try {
     std::ifstream in(arguments[1]);
     if (!in) throw std::runtime_error(std::string("cannot read ") + arguments[1]);
-    std::ostringstream json;
-    json << in.rdbuf();
+    const auto json = nlohmann::ordered_json::parse(in);
     std::ofstream out(arguments[2]);
-    out << fastweights::report_page(json.str());
+    out << fastweights::report::page(json.at("title").get<std::string>(), json.dump());
     out.close();
     if (!out) throw std::runtime_error(std::string("cannot write ") + arguments[2]);
   } catch (const std::exception& error) {

@@ -16,11 +16,13 @@ namespace {
 
 using testing::error_message;
 
-const char* const kSettings =
-    R"({"model": {"hidden_size": 8, "heads": 2, "feed_forward_size": 8},
-        "training": {"epochs": 4, "batch_size": 4, "learning_rate": 0.01}})";
+const Settings kSettings = {{"model.hidden_size", "8"},       {"model.heads", "2"},
+                            {"model.feed_forward_size", "8"}, {"training.epochs", "4"},
+                            {"training.batch_size", "4"},     {"training.learning_rate", "0.01"}};
 
-RunConfig small_config(const DataSet& data) { return make_run_config("delta-ode", kSettings, data); }
+RunConfig make_config(const std::string& model, const Settings& settings, const DataSet& data) {
+  return make_run({.model = model, .settings = settings}, data).config;
+}
 
 // asks to stop after so many steps
 RunEvents stop_after(int64_t steps) {
@@ -52,7 +54,8 @@ void expect_same_runs(const std::string& a, const std::string& b) {
 class Run : public ::testing::Test {
  protected:
   RunResult train(const char* name, RunStart start, const RunEvents& events = {}) {
-    return train_run(folder_.path(name), config_, data_, start, events);
+    return train_run(make_run(config_, data_),
+                     {.folder = folder_.path(name), .start = start, .events = events});
   }
   std::string whole() {
     EXPECT_EQ(train("whole", RunStart::Fresh).end, RunEnd::Finished);
@@ -61,7 +64,7 @@ class Run : public ::testing::Test {
 
   TestFolder folder_;
   DataSet data_ = two_classes(24);
-  RunConfig config_ = small_config(data_);
+  RunConfig config_ = make_config("delta-ode", kSettings, data_);
 };
 
 TEST_F(Run, LeavesAFolderThatSaysEverything) {
@@ -72,13 +75,13 @@ TEST_F(Run, LeavesAFolderThatSaysEverything) {
   EXPECT_EQ(result.end, RunEnd::Finished);
   const std::string path = folder_.path("run");
   for (const char* name : {"config.json", "environment.json", "metrics.jsonl", "log.txt", "result.json",
-                           "checkpoint.safetensors", "model.safetensors"})
+                           "checkpoint.safetensors", "model.safetensors", "report.json", "report.html"})
     EXPECT_TRUE(std::filesystem::exists(path + "/" + name)) << name;
   EXPECT_EQ(epochs_in(path).size(), 4u);
   EXPECT_EQ(to_json(read_run_config(path)), to_json(config_));
   ASSERT_EQ(result.parts.size(), 3u);
   const Json json = parse_json(read_file(path + "/result.json"));
-  EXPECT_EQ(json["test"]["accuracy"].get<double>(), metric(result.parts[2].second, "accuracy"));
+  EXPECT_EQ(json["test"]["accuracy"].get<double>(), metric(result.parts[2].metrics, "accuracy"));
   EXPECT_EQ(json["best_epoch"].get<int64_t>(), result.best_epoch);
   // how it began, what memory it takes, how it ended
   ASSERT_EQ(notes.size(), 3u);
@@ -90,9 +93,9 @@ TEST_F(Run, StoppedInMidEpochAndResumedItIsTheSame) {
   for (const int64_t steps : {3, 10}) {
     const std::string name = "stopped" + std::to_string(steps);
     EXPECT_EQ(train(name.c_str(), RunStart::Fresh, stop_after(steps)).end, RunEnd::Stopped);
-    EXPECT_EQ(
-        refusal([&] { load_trained(folder_.path(name)); }),
-        folder_.path(name) + " has no model.safetensors: its training has not finished, go on with --resume");
+    EXPECT_EQ(refusal([&] { load_trained(folder_.path(name)); }),
+              folder_.path(name) +
+                  " has no model.safetensors: its training has not finished; continue it with --resume");
     // twice, the second time for one step
     EXPECT_EQ(train(name.c_str(), RunStart::Resume, stop_after(1)).end, RunEnd::Stopped);
     EXPECT_EQ(train(name.c_str(), RunStart::Resume).end, RunEnd::Finished);
@@ -119,7 +122,9 @@ TEST_F(Run, KilledBeforeTheFirstCheckpointItStillStartsFromTheGivenModel) {
   whole();
   const TrainedModel start = load_trained(folder_.path("whole"));
   const auto from_model = [&](const char* name, const RunEvents& events) {
-    return train_run(folder_.path(name), config_, data_, RunStart::Fresh, events, folder_.path("whole"));
+    fastweights::Run run = make_run(config_, data_);
+    run.initialise_from = folder_.path("whole");
+    return train_run(run, {.folder = folder_.path(name), .events = events});
   };
   from_model("expected", {});
   EXPECT_FALSE(same_bits(load_trained(folder_.path("expected")).model, start.model));
@@ -143,7 +148,13 @@ TEST_F(Run, OtherDataAreNoticed) {
   const auto refused = [&](auto change) {
     DataSet other = two_classes(24);
     change(other);
-    return refusal([&] { train_run(folder_.path("run"), config_, other, RunStart::Resume); });
+    const std::string opened = refusal([&] { open_run(folder_.path("run"), other); });
+    EXPECT_EQ(refusal([&] {
+                train_run(make_run(config_, other),
+                          {.folder = folder_.path("run"), .start = RunStart::Resume});
+              }),
+              opened);
+    return opened;
   };
   const std::string sentence =
       "the data have changed since " + folder_.path("run") + " began: they were 24 series";
@@ -158,11 +169,11 @@ TEST_F(Run, OtherDataAreNoticed) {
 
 TEST_F(Run, AFolderWithARunIsNotOverwritten) {
   train("run", RunStart::Fresh, stop_after(3));
-  EXPECT_EQ(
-      refusal([&] { train("run", RunStart::Fresh); }),
-      "there is a run in " + folder_.path("run") + " already: go on with --resume, or choose another folder");
+  EXPECT_EQ(refusal([&] { train("run", RunStart::Fresh); }),
+            "there is a run in " + folder_.path("run") +
+                " already: resume it with --resume, or choose another folder");
   EXPECT_EQ(refusal([&] { train("none", RunStart::Resume); }),
-            folder_.path("none/data.json") + ": no such file");
+            "cannot read " + folder_.path("none/data.json"));
   EXPECT_EQ(refusal([&] { read_run_config(folder_.path("none")); }),
             folder_.path("none") + " is not the folder of a run: there is no config.json in it");
 }
@@ -229,7 +240,7 @@ TEST_F(Run, AFullDiskLeavesTheOldCheckpoint) {
 
 TEST_F(Run, TroubleLeavesAReproducer) {
   data_.values[0] = 1e30;
-  config_ = make_run_config("delta-ode", kSettings, data_);
+  config_ = make_config("delta-ode", kSettings, data_);
   config_.prepare = {.scaling = Scaling::None, .clip = 0};
   config_.split = {.rule = SplitRule::Random, .validation = 0, .test = 0};
   config_.training.learning_rate = 1e20;
@@ -252,16 +263,12 @@ TEST_F(Run, ATrainedModelOnDiskPredictsTheSame) {
   EXPECT_EQ(again.task.horizon, copy.task.horizon);
   EXPECT_EQ(again.task.kind, trained.task.kind);
   EXPECT_EQ(again.preparation.classes, trained.preparation.classes);
-  const auto outputs = [&](const TrainedModel& t) {
-    return predict(t.model, prepare(match_data(data_, t.preparation), t.preparation), t.preparation, t.task)
-        .outputs;
-  };
+  const auto outputs = [&](const TrainedModel& t) { return t.predict(data_).outputs; };
   EXPECT_TRUE(at::equal(outputs(again), outputs(trained)));
   // which is what the run itself found
-  const Split parts = split_data(data_, config_.split);
-  const PreparedData test = prepare(select_series(data_, parts.test), trained.preparation);
-  const Metrics m = evaluate(predict(trained.model, test, trained.preparation, trained.task), trained.task,
-                             trained.preparation);
+  const PartSamples part = choose_part(folder_.path("whole"), data_, "");
+  EXPECT_EQ(part.name, "test");
+  const Metrics m = evaluate(trained, select_series(data_, part.samples)).metrics;
   const Json result = parse_json(read_file(folder_.path("whole/result.json")));
   EXPECT_EQ(metric(m, "log_loss"), result["test"]["log_loss"].get<double>());
 }
@@ -285,17 +292,17 @@ TEST_F(Run, FilesThatAreNoTrainedModelsAreRefused) {
 }
 
 TEST_F(Run, ConfigurationsHaveNearestNames) {
-  const auto refused = [&](const char* model, const char* settings) {
-    return error_message([&] { make_run_config(model, settings, data_); });
+  const auto refused = [&](const char* model, const Settings& settings) {
+    return error_message([&] { make_config(model, settings, data_); });
   };
-  EXPECT_EQ(refused("delta-cdee", "{}"), "there is no model 'delta-cdee'; the nearest is 'delta-cde'");
-  EXPECT_EQ(refused("delta-cde", R"({"trainning": {}})"),
+  EXPECT_EQ(refused("delta-cdee", {}), "there is no model 'delta-cdee'; the nearest is 'delta-cde'");
+  EXPECT_EQ(refused("delta-cde", {{"trainning", "{}"}}),
             "[config] there is no key 'trainning'; the nearest is 'training'");
-  EXPECT_EQ(refused("delta-cde", R"({"training": {"epoch": 3}})"),
+  EXPECT_EQ(refused("delta-cde", {{"training.epoch", "3"}}),
             "[config] there is no key 'training.epoch'; the nearest is 'training.epochs'");
-  EXPECT_EQ(refused("delta-cde", R"({"model": {"solver": {"metod": "rk4"}}})"),
+  EXPECT_EQ(refused("delta-cde", {{"model.solver.metod", "rk4"}}),
             "[config] there is no key 'model.solver.metod'; the nearest is 'model.solver.method'");
-  EXPECT_NE(refused("delta-cde", R"({"split": {"rule": "foldz"}})").find("the nearest is 'folds'"),
+  EXPECT_NE(refused("delta-cde", {{"split.rule", "foldz"}}).find("the nearest is 'folds'"),
             std::string::npos);
 }
 
@@ -306,19 +313,38 @@ TEST_F(Run, ConfigurationsFitTheDataAndGoThroughJson) {
   EXPECT_EQ(fast_weights(config_.model).hidden_size, 8);
   EXPECT_EQ(config_.training.epochs, 4);
   EXPECT_EQ(to_json(run_config_from_json(to_json(config_))), to_json(config_));
-  const RunConfig rde = make_run_config("oja-rde", R"({"task": {"kind": "regression"}})", data_);
+  const RunConfig rde = make_config("oja-rde", {{"task.kind", "regression"}}, data_);
   EXPECT_EQ(fast_weights(rde.model).control.kind, ControlKind::LogSignature);
   EXPECT_EQ(fast_weights(rde.model).rule, "oja");
   EXPECT_EQ(rde.task.kind, TaskKind::Regression);
-  for (const std::string& name : model_names()) EXPECT_NO_THROW(make_run_config(name, "{}", data_)) << name;
-  // values with a projection of their own are normalised, unless the settings say otherwise
-  const auto value_norm = [&](const char* model, const char* settings) {
-    return fast_weights(make_run_config(model, settings, data_).model).value_norm;
+  for (const std::string& name : model_names()) EXPECT_NO_THROW(make_config(name, {}, data_)) << name;
+  // values with a projection of their own are normalised, unless a setting says otherwise
+  const auto value_norm = [&](const char* model, const Settings& settings) {
+    return fast_weights(make_config(model, settings, data_).model).value_norm;
   };
-  EXPECT_TRUE(value_norm("delta-cde", "{}"));
-  EXPECT_FALSE(value_norm("delta-ode", "{}"));
-  EXPECT_FALSE(value_norm("delta-cde", R"({"model": {"drive": "x"}})"));
-  EXPECT_FALSE(value_norm("delta-cde", R"({"model": {"value_norm": false}})"));
+  EXPECT_TRUE(value_norm("delta-cde", {}));
+  EXPECT_FALSE(value_norm("delta-ode", {}));
+  EXPECT_FALSE(value_norm("delta-cde", {{"model.drive", "x"}}));
+  EXPECT_FALSE(value_norm("delta-cde", {{"model.value_norm", "false"}}));
+}
+
+TEST_F(Run, LaterSettingsOverrideEarlierOnes) {
+  const std::string path = folder_.file(
+      "settings.json", R"({"model": {"solver": {"method": "euler"}}, "training": {"epochs": 3, "seed": 5}})");
+  Settings settings = read_settings(path);
+  settings.push_back({"training.epochs", "7"});
+  settings.push_back({"task.kind", "regression"});
+  const RunConfig config = make_config("delta-cde", settings, data_);
+  EXPECT_EQ(fast_weights(config.model).solver.method, "euler");
+  EXPECT_EQ(config.training.epochs, 7);
+  EXPECT_EQ(config.training.seed, 5);
+  EXPECT_EQ(config.task.kind, TaskKind::Regression);
+  EXPECT_EQ(error_message([&] {
+              with_settings({}, {{"model.heads", "null"}});
+            }),
+            "[config] model.heads cannot be null");
+  EXPECT_EQ(error_message([&] { read_settings(folder_.file("broken.json", "{\"model\": ")); }),
+            folder_.path("broken.json") + ": this is not a JSON object { ... }");
 }
 
 TEST_F(Run, FilesAreReplacedAsAWhole) {
@@ -329,12 +355,11 @@ TEST_F(Run, FilesAreReplacedAsAWhole) {
   {
     const FullDisk full(1000);
     EXPECT_EQ(refusal([&] { replace_file(path, std::string(2000, 'x')); }),
-              path + ": cannot be written: File too large");
+              "cannot write " + path + ": File too large");
   }
   EXPECT_EQ(read_file(path), "two\n");
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
-  EXPECT_EQ(refusal([&] { read_file(folder_.path("")); }),
-            folder_.path("") + ": expected a file, got a folder");
+  EXPECT_EQ(refusal([&] { read_file(folder_.path("")); }).rfind("cannot read ", 0), 0u);
   // a folder cannot be replaced, and nothing is left beside it
   folder_.file("folder/inside", "");
   EXPECT_NE(refusal([&] { replace_file(folder_.path("folder"), "x"); }), "");

@@ -214,7 +214,7 @@ TEST(Task, MissingValuesAreAskedForFromAllThatIsKnown) {
   const Preparation p = fit_preparation(data);
   const PreparedData prepared = prepare(data, p);
   const auto batch_of = [&](TaskKind kind) {
-    return make_batch(prepared, p, {.kind = kind}, {0, 1}, 1, Wanted::Missing);
+    return make_batch(prepared, p, {.kind = kind}, {0, 1}, 1, Targets::Missing);
   };
   const Batch forecast = batch_of(TaskKind::Forecast), imputation = batch_of(TaskKind::Imputation);
   for (const Batch* batch : {&forecast, &imputation}) {
@@ -286,11 +286,11 @@ TEST(Task, TheKindIsWhatTheDataHave) {
   EXPECT_EQ(refused(TaskKind::Classification), "'two classes' has no labels to classify by");
   EXPECT_EQ(refused(TaskKind::StepClassification), "'two classes' has no labels of its rows to classify by");
   EXPECT_EQ(refused(TaskKind::Regression),
-            "'two classes' has no targets to predict; say which columns are targets");
+            "'two classes' has no targets to predict; name the columns with --target-columns");
   data.head.classes = {"up"};
   data.labels = {0, 0, -1, 0};
   EXPECT_EQ(refused(TaskKind::Classification),
-            "all series of 'two classes' have the label 'up': there is nothing to tell apart");
+            "all series of 'two classes' have the label 'up'; classification needs two classes");
 }
 
 Batch classes_batch(const std::vector<int64_t>& classes) {
@@ -353,7 +353,8 @@ TEST(Task, WithNothingKnownTheLossIsZeroWithGradients) {
     EXPECT_EQ(loss.item<double>(), 0);
     EXPECT_TRUE(at::equal(gradients(loss, {outputs})[0], at::zeros({3, 2}, at::kDouble)));
   }
-  EXPECT_EQ(error_message([&] { task_loss(outputs, {}, {}); }), "[loss] nothing is known about these series");
+  EXPECT_EQ(error_message([&] { task_loss(outputs, {}, {}); }),
+            "[loss] these series have neither classes nor targets");
 }
 
 TEST(Task, TheTruthIsThatOfABatch) {

@@ -377,10 +377,10 @@ TEST(Trainer, ASetThatIsPreparedOnceGivesTheSamePredictions) {
   const FastWeightProgrammer model(small_model(data));
   const PredictOptions options = {.batch_size = 7};
   const Predictions expected = predict(model, data.train, data.preparation, data.task, options);
-  const PreparedSet set = prepare_set(model, data.train, data.preparation, data.task, options);
+  const PreparedSet set = prepare_set(*model.programmer(), data.train, data.preparation, data.task, options);
   ASSERT_EQ(set.batches.size(), 5u);
   for (int i = 0; i < 2; ++i) {
-    const Predictions got = predict(model, set);
+    const Predictions got = predict(*model.programmer(), set);
     EXPECT_TRUE(at::equal(got.outputs, expected.outputs));
     EXPECT_TRUE(at::equal(got.classes, expected.classes));
     EXPECT_TRUE(at::equal(got.samples, expected.samples));

@@ -1,4 +1,4 @@
-#include "fastweights/chart.h"
+#include "chart.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "report/chart_axis.h"
+#include "chart_axis.h"
 
-namespace fastweights {
+namespace fastweights::bench {
 namespace {
 
 struct Element {
@@ -305,4 +305,4 @@ TEST(ChartTicks, CoverAllNumbersWithFewTicks) {
 }
 
 }  // namespace
-}  // namespace fastweights
+}  // namespace fastweights::bench

@@ -1,4 +1,4 @@
-#include "fastweights/chart.h"
+#include "chart.h"
 
 #include <algorithm>
 #include <array>
@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "base/error.h"
-#include "report/chart_axis.h"
+#include "chart_axis.h"
 #include "report/escape.h"
 
-namespace fastweights {
+namespace fastweights::bench {
 namespace {
 
 // Okabe and Ito's colours, which colour-blind readers can tell apart, without the yellow one
@@ -281,4 +281,4 @@ std::string chart_json(const std::vector<LineChart>& panels) {
   return charts.dump() + "\n";
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::bench

@@ -1,4 +1,4 @@
-#include "report/chart_axis.h"
+#include "chart_axis.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace fastweights {
+namespace fastweights::bench {
 namespace {
 
 constexpr int kMostSteps = 6;     // of a linear axis, before its ends are moved to ticks
@@ -150,4 +150,4 @@ AxisTicks make_ticks(double low, double high, AxisScale scale) {
   return scale == AxisScale::Linear ? linear_ticks(low, high) : log_ticks(low, high);
 }
 
-}  // namespace fastweights
+}  // namespace fastweights::bench

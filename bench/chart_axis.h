@@ -3,11 +3,11 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/chart.h"
+#include "chart.h"
 
 /// The part of a chart's axis that is arithmetic: which numbers are on it, and where.
 
-namespace fastweights {
+namespace fastweights::bench {
 
 struct Tick {
   double value;
@@ -30,4 +30,4 @@ bool drawable(double value, AxisScale scale);
 /// of ten alone where that is too many. Both numbers are drawable, low <= high.
 AxisTicks make_ticks(double low, double high, AxisScale scale);
 
-}  // namespace fastweights
+}  // namespace fastweights::bench

@@ -9,7 +9,7 @@
 ///     chart.lines.push_back({.name = "training", .points = {{1, 0.7}, {2, 0.3}}});
 ///     std::ofstream("loss.svg") << svg({chart});
 
-namespace fastweights {
+namespace fastweights::bench {
 
 enum class AxisScale { Linear, Log };
 enum class LineStroke { Solid, Dashed };
@@ -46,4 +46,4 @@ std::string svg(const std::vector<LineChart>& panels);
 /// The numbers of these charts as JSON: titles, labels, and each line's x and y; null where not finite.
 std::string chart_json(const std::vector<LineChart>& panels);
 
-}  // namespace fastweights
+}  // namespace fastweights::bench

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <string>
+
+#include "fastweights/train.h"
+
+/// A model with all that is needed to use it.
+
+namespace fastweights {
+
+struct TrainedModel {
+  Model model;
+  Preparation preparation;
+  TaskConfig task;
+  double threshold = 0.5;  ///< of two classes
+
+  /// Channels, static features, targets and classes are matched by name.
+  Predictions predict(const DataSet& data, const PredictOptions& options = {}) const;
+};
+
+void save_trained(const std::string& path, const TrainedModel& trained);
+/// From a run's folder, or from its model.safetensors.
+TrainedModel load_trained(const std::string& path);
+
+struct Evaluation {
+  Metrics metrics = {};         ///< empty if the data have no truth to compare with
+  Metrics at_threshold = {};    ///< of two classes, with the model's threshold
+  int64_t rows = 0, known = 0;  ///< predictions, and those whose truth is known
+  Predictions predictions = {};
+};
+Evaluation evaluate(const TrainedModel& trained, const DataSet& data);
+
+/// A model on one series of prepared data: outputs and fast weights at evenly spaced times.
+struct SeriesOutput {
+  Tensor times = {};  // [T] float64
+  ModelOutput output = {};
+};
+SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data, int64_t sample,
+                           int64_t times);
+
+/// Number of directions that a matrix uses: (sum of squared singular values)^2 / sum of their fourth powers.
+double effective_rank(const Tensor& w);
+
+/// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head for other classes
+/// keeps its values), or all of those of a safetensors file with the names of the published code. Returns a
+/// sentence about what was copied.
+std::string initialise_from(const Model& model, const std::string& path);
+
+}  // namespace fastweights

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "base/json_fields.h"
+#include "fastweights/run.h"
+
+/// The files of a run's folder.
+
+namespace fastweights {
+
+class RunFolder {
+ public:
+  RunFolder(std::string path, RunEvents events) : path_(std::move(path)), events_(std::move(events)) {}
+
+  std::string operator/(const char* name) const { return path_ + "/" + name; }
+  const std::string& path() const { return path_; }
+
+  /// A line of log.txt, which is also passed to the events.
+  void note(const std::string& line) const;
+  /// A line of log.txt alone: the seconds that a phase took.
+  void clock(const std::string& phase, double seconds) const;
+  void append_epoch(const TrainEpoch& epoch) const;
+
+ private:
+  void log(const std::string& line) const;
+
+  std::string path_;
+  RunEvents events_;
+};
+
+Json environment_json();
+
+/// An object; what is not finite becomes null.
+Json metrics_json(const Metrics& metrics);
+Json result_json(const PartResult& part);
+
+/// Epochs of metrics.jsonl.
+std::vector<TrainEpoch> read_epochs(const std::string& folder);
+/// Epochs up to that of the checkpoint; later ones are removed from the file and trained again.
+std::vector<TrainEpoch> keep_epochs(const std::string& folder, int64_t epochs);
+
+/// result.json: metrics without predictions, epochs and model.
+RunResult read_result(const std::string& folder);
+
+}  // namespace fastweights
