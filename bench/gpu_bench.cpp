@@ -43,23 +43,23 @@ class GpuRun {
 
   // of all parameters
   Tensor gradient() {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     const ModelOutput out = model_.forward(input_, {.mode = Mode::Train});
     plan_ = out.plan;
     const std::vector<Tensor> grads = gradients(loss_of(out.outputs, labels_), parameters_);
     std::vector<Tensor> parts;
     for (const Tensor& grad : grads) parts.push_back(grad.reshape({-1}));
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     return at::cat(parts, 0);
   }
   // forward in training mode, loss, backward, Adam
   void step() {
     const Tensor flat = gradient();
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     adam_.apply(flat, flat.norm(), 1.0);
   }
   void forward() {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     plan_ = model_.forward(input_).plan;
   }
   double prepare_ms() const { return prepare_ms_; }
@@ -222,7 +222,7 @@ void time_parallel(const at::Device& device, const ScanBenchSettings& settings) 
     Tensor grads[2];
     for (const TimeParallel way : {TimeParallel::Never, TimeParallel::Auto}) {
       const auto pass = [&] {
-        const RecordGradients on(true);
+        const at::AutoGradMode on(true);
         const Tensor w = scan(input, {.rule = rule, .time_parallel = way}).w;
         return vector_jacobian({w}, {input.k, input.v, input.beta, input.w0}, {at::ones_like(w)});
       };

@@ -34,7 +34,7 @@ void windows_forward_and_backward(benchmark::State& state) {
   RaggedSeries series = worms_like(at::kDouble);
   series.values.set_requires_grad(true);
   const LogSignatureOptions options = {.depth = state.range(0)};
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   for (auto _ : state) {
     const Tensor values = logsignature_windows(series, PointWindows{4}, options).values;
     benchmark::DoNotOptimize(

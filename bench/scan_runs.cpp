@@ -66,13 +66,13 @@ Tensor ScanRun::outputs(const ForwardOptions& options) {
 }
 
 void ScanRun::step() {
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const Tensor loss = loss_of(outputs({.mode = Mode::Train}), batch_.labels);
   adam_.step(gradients(loss, parameters_));
 }
 
 Tensor ScanRun::forward() {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   return outputs({});
 }
 

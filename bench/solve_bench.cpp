@@ -39,7 +39,7 @@ double whole_solve(const Tensor& y0, const SolveOptions& options, bool with_grad
 
 // time per rk4 step beyond the field itself, both measured in turns
 void rk4_overhead(benchmark::State& state, bool with_gradient, Gradient mode) {
-  const RecordGradients record(with_gradient);
+  const at::AutoGradMode record(with_gradient);
   const Tensor y0 = at::ones({4, 8}, at::kDouble).set_requires_grad(with_gradient);
   SolveOptions options = {.method = rk4(), .steps = FixedSteps{1.0 / kSteps}, .gradient = mode};
   double solver = 0, field = 0;

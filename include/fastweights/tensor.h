@@ -5,6 +5,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 namespace fastweights {
 

@@ -280,7 +280,7 @@ std::vector<Tensor> backward(const Replay& replay, const Tensor& grad) {
   int64_t last = grads.size(0);
   for (auto i = static_cast<int64_t>(replay.blocks.size()) - 1; i >= 0; --i) {
     const Block& block = replay.blocks[i];
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     const Tensor begin = replay.begins[i].detach().set_requires_grad(true);
     const Tensor w = run_block(replay.task, block, begin);
     const int64_t first = last - block.wanted.size(0);
@@ -314,7 +314,7 @@ Tensor run_blocks(const BlockTask& task, const Tensor& w0) {
   const bool record = needs_gradient(inputs);
   std::vector<Tensor> outputs;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     Tensor w = w0.detach();
     for (const Block& block : replay.blocks) {
       if (record) replay.begins.push_back(w);

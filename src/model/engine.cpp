@@ -72,7 +72,7 @@ Tensor at_places(const Tensor& w, const std::vector<std::vector<int64_t>>& wante
 
 // where the numbers at the outputs stopped being finite
 Status check_finite(const Tensor& w, const Schedule& schedule) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor values = w.detach();
   if (values.numel() == 0 || std::isfinite(values.sum().item<double>()) ||
       at::isfinite(values).all().item<bool>()) {
@@ -99,7 +99,7 @@ std::string engine_refusal(const ModelParts& parts, const ForwardOptions& option
   if (keys > kernels::kScanWidth)
     return message("heads are ", keys, " wide, more than ", kernels::kScanWidth);
   if (config.solver.steps == StepRule::Adaptive) return "adaptive steps depend on W";
-  if (config.solver.gradient == Gradient::Adjoint && recording_gradients())
+  if (config.solver.gradient == Gradient::Adjoint && at::GradMode::is_enabled())
     return "the adjoint solves another equation backwards";
   if (options.observe) return "somebody wants to observe every evaluation";
   if (config.solver.method == kExactFlow) return "";
@@ -149,7 +149,7 @@ MemoryPlan plan_engine(const std::shared_ptr<const ModelParts>& parts, const Sig
                        const Schedule& schedule) {
   Masks masks;
   masks.values.resize(parts->layers.size());
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const EngineSteps steps = engine_steps(*parts, signal, w0.size(0), schedule);
   return plan_memory(task_of(parts, signal, masks, steps), Recording::Yes);
 }
@@ -161,7 +161,7 @@ EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signa
   BlockTask task = task_of(parts, signal, masks, run);
   task.scan.backend = backend;
   EngineRun result;
-  result.plan = plan_memory(task, recording_gradients() ? Recording::Yes : Recording::No);
+  result.plan = plan_memory(task, at::GradMode::is_enabled() ? Recording::Yes : Recording::No);
   // the composition is recorded as a whole
   if (backend == Backend::Reference)
     result.plan = {.steps = task.rows.longest, .block_steps = std::max<int64_t>(task.rows.longest, 1)};

@@ -98,7 +98,7 @@ ModelParts make_parts(const ModelConfig& config, const ModelOptions& options) {
 }
 
 void move_parts(ModelParts& parts, const at::Device& device) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   std::vector<Tensor> all;
   for (const auto& [name, tensor] : parts.parameters) all.push_back(tensor.detach().reshape({-1}));
   parts.flat = at::cat(all, 0).to(device);

@@ -135,7 +135,7 @@ FastWeightProgrammer FastWeightProgrammer::to(const at::Device& device) const {
   FastWeightProgrammer copy(
       parts_->config,
       {.type = parts_->type(), .own_rules = own_rules(parts_->wiring.rule), .device = device});
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parts_->parameters.size(); ++i)
     copy.parts_->parameters[i].second.copy_(parts_->parameters[i].second);
   return copy;
@@ -209,7 +209,7 @@ namespace {
 
 // on a GPU nobody looks at numbers while they are made
 Status check_outputs(const ModelOutput& output) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor values = output.outputs.detach();
   if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
   const Tensor bad = at::isfinite(values).logical_not().any(-1).cpu();
@@ -265,7 +265,7 @@ MemoryPlan FastWeightProgrammer::plan(const PreparedInput& input) const {
 
 std::optional<MemoryPlan> FastWeightProgrammer::plan(const ModelInput& input) const {
   if (!device().is_cpu()) {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     return plan_resident(parts_, prepare(input).resident());
   }
   if (choose_backend(*parts_, {}) == Backend::Reference) return {};

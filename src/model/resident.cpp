@@ -360,7 +360,7 @@ EngineRun run_resident(const std::shared_ptr<const ModelParts>& parts, const Res
                        const Masks& masks, const Tensor& w0) {
   BlockTask task = task_of(parts, resident, masks);
   EngineRun result;
-  result.plan = plan_device_memory(task, recording_gradients() ? Recording::Yes : Recording::No);
+  result.plan = plan_device_memory(task, at::GradMode::is_enabled() ? Recording::Yes : Recording::No);
   task.block_steps = result.plan.block_steps;
   const Tensor w = run_blocks(task, w0);
   result.w = pick(w, resident.outputs);

@@ -168,7 +168,7 @@ std::vector<Tensor> features_backward(const Sources& s, const Tensor& given) {
 Tensor make_features(Sources s) {
   Tensor out;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = at::empty({s.rows(), s.count()}, s.keys.options().requires_grad(false));
     if (out.scalar_type() == at::kFloat) {
       make_rows<float>(s, out.data_ptr<float>());

@@ -74,7 +74,7 @@ Model make_model(const ModelConfig& config, at::ScalarType type) {
     return Model(config, {.seed = kSeed, .type = type, .device = find_device("cuda")});
   const Model rounded(config, {.seed = kSeed, .type = at::kFloat});
   Model model(config, {.seed = kSeed, .type = type});
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < model.parameters().size(); ++i)
     model.parameters()[i].second.copy_(rounded.parameters()[i].second);
   return model;
@@ -98,7 +98,7 @@ Passes run_passes(ModelConfig config, const CaseBatch& batch, Backend backend, a
   if (backend == Backend::Reference) config.solver.memory_limit = 0;
   const Model model = make_model(config, type);
   ModelInput input = make_input(config, batch, type);
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   input.series.values.set_requires_grad(of_series == SeriesGradient::Yes);
   const ModelOutput out = model.forward(input, {.mode = Mode::Train, .seed = kSeed});
   // a loss with a weight of its own for every output and every fast weight

@@ -43,7 +43,7 @@ struct Comparison {
 
 template <typename Fast, typename Definition>
 Comparison compare(const Tensor& input, const Tensor& weight, Fast fast, Definition definition) {
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const Tensor x = input.detach().clone().set_requires_grad(true);
   const Tensor reference_x = input.detach().to(at::kDouble).clone().set_requires_grad(true);
   const Tensor got = fast(x), expected = definition(reference_x);
@@ -150,7 +150,7 @@ void solver_cases(Cases& cases) {
 }
 
 void gradient_cases(Cases& cases) {
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const Tensor w = random({4, 4}, 10).set_requires_grad(true),
                y0 = random({3, 4}, 11).set_requires_grad(true);
   const Tensor ts = at::linspace(0, 2, 41, at::kDouble);
@@ -175,7 +175,7 @@ void gradient_cases(Cases& cases) {
   const Tensor direction = random({4, 4}, 13);
   const double eps = 1e-6;
   const auto loss = [&](double shift) {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Tensor moved = w.detach() + shift * direction;
     const Field f = [&](const Time& t, const Tensor& y) {
       return at::tanh(y.matmul(moved.t())) - 0.3 * t.like(y) * y;
@@ -198,7 +198,7 @@ void model_cases(Cases& cases) {
 }  // namespace
 
 std::vector<SelftestResult> selftest(const std::function<void(const SelftestResult&)>& report) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   Cases cases(report);
   spline_cases(cases);
   logsignature_cases(cases);

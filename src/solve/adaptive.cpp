@@ -148,7 +148,7 @@ Span Search::span(const std::vector<Attempt>& attempts) {
 }
 
 std::vector<double> Search::error_ratios(const StepResult& step, const Span& span) const {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor error = advance({}, span.dt(), step.slopes, tableau_.b_error);
   const Tensor tolerance = options_.atol + options_.rtol * at::maximum(y_.abs(), step.y1.abs());
   const Tensor ratio = size_of(error / tolerance).contiguous();
@@ -215,7 +215,7 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
 void Search::fail(Outcome outcome, StepGroup& group) {
   group.failed = true;
   if (!result_.status) return;
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const bool flat = !norm_.parts.empty() || y_.dim() == 0;
   const int64_t samples = flat ? 1 : y_.size(0);
   const Tensor sizes = std::get<0>(y_.reshape({samples, -1}).abs().max(1)).to(at::kDouble).cpu();
@@ -227,7 +227,7 @@ void Search::fail(Outcome outcome, StepGroup& group) {
 
 // groups whose start is no number cannot go anywhere
 void Search::check_start() {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor finite = at::isfinite(y_).logical_and(at::isfinite(slope_));
   const Tensor good =
       (joint_ ? finite.all().reshape({1}) : finite.reshape({y_.size(0), -1}).all(1)).cpu().contiguous();
@@ -324,8 +324,9 @@ void Search::choose_first_steps() {
     for (StepGroup& group : groups_) group.dt = options_.first_step;
     return;
   }
-  const bool through = options_.first_step_gradient == FirstStepGradient::Through && recording_gradients();
-  const RecordGradients record(through);
+  const bool through =
+      options_.first_step_gradient == FirstStepGradient::Through && at::GradMode::is_enabled();
+  const at::AutoGradMode record(through);
   const Tensor sizes = first_step().contiguous();
   for (size_t g = 0; g < groups_.size(); ++g) groups_[g].dt = sizes.data_ptr<double>()[g];
   if (through) first_dt_ = sizes;

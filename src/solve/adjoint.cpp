@@ -99,7 +99,7 @@ struct BackwardProblem {
 
   std::vector<Tensor> run(const Tensor& ys, const Tensor& grad_ys,
                           const std::vector<Tensor>& parameters) const {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const int64_t outputs = ts.size(0);
     const Augmented layout = {ys[0].sizes().vec(), ys[0].numel(), parameters};
     std::vector<Tensor> grads;
@@ -150,7 +150,7 @@ Solution adjoint_solve(const Field& f, const Tensor& y0, const Tensor& ts, const
   const AdjointPass pass = same_steps ? given_adjoint(f, y0, ts, options) : interval_adjoint(f, ts, options);
   Solution solution;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     solution = solve_checked(f, y0.detach(), ts.detach(), options, {});
   }
   std::vector<Tensor> parameters;

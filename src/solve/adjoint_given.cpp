@@ -82,7 +82,7 @@ struct GivenBackward {
 
   std::vector<Tensor> run(const Tensor& ys, const Tensor& grad_ys,
                           const std::vector<Tensor>& parameters) const {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Augmented layout = {ys[0].sizes().vec(), ys[0].numel(), parameters};
     const Tensor no_time = at::zeros({}, ys.options());
     std::vector<Tensor> grads;

@@ -32,7 +32,7 @@ ErrorNorm Augmented::norm(AdjointNorm kind) const {
 Tensor augmented_slope(const Field& f, const Augmented& layout, const Time& t, const Tensor& state,
                        TimeGradient time_gradient) {
   const bool follow_time = time_gradient == TimeGradient::Follow;
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const Tensor y = layout.y(state).detach().set_requires_grad(true);
   std::vector<Tensor> inputs = {y};
   inputs.insert(inputs.end(), layout.parameters.begin(), layout.parameters.end());
@@ -44,7 +44,7 @@ Tensor augmented_slope(const Field& f, const Augmented& layout, const Time& t, c
   }
   const Tensor slope = f(when, y);
   std::vector<Tensor> products = vector_jacobian({slope}, inputs, {-layout.grad_y(state)});
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor time = follow_time ? products.back() : at::zeros({}, y.options());
   const std::vector<Tensor> grads(products.begin() + 1,
                                   products.begin() + 1 + static_cast<int64_t>(layout.parameters.size()));

@@ -76,7 +76,7 @@ class Reversal {
 
  private:
   State forward(const State& from, int64_t begin, int64_t end) {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     State state = from;
     for (int64_t n = begin; n < end; ++n) {
       state = replay_step(plan_, method_, f_, state, n, plan_span(plan_, n), plan_.ts).state;
@@ -111,7 +111,7 @@ class Reversal {
 
   // back-propagation through one recorded step
   void step_backward(int64_t n, const State& state) {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     State from = detached(state);
     std::vector<Tensor> inputs = tensors(from);
     for (Tensor& input : inputs) input.set_requires_grad(true);
@@ -147,7 +147,7 @@ class Reversal {
   }
 
   void first_slope_backward(const State& first) {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     const Tensor y = first.y.detach().clone().set_requires_grad(true);
     std::vector<Tensor> inputs = {y};
     inputs.insert(inputs.end(), parameters_.begin(), parameters_.end());
@@ -226,7 +226,7 @@ Tensor checkpointed_outputs(const Plan& plan, const Method& method, const Field&
   int64_t slots = 0;
   Tensor out = ys;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     if (plan.carries_slope && steps > 0)
       first.slopes = {counted(first_slope_time(numbers, plan_span(numbers, 0).t0), first.y)};
     const int64_t history = std::holds_alternative<Adams>(method) ? std::get<Adams>(method).max_order : 1;

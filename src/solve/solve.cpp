@@ -140,7 +140,7 @@ Steps negated(Steps steps) {
 
 // a fixed-step solve does not look at its numbers on the way; say afterwards where they stopped being finite
 Status check_finite(const Tensor& ys, const Tensor& ts) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor values = ys.detach();
   // a sum is finite only if all terms are; an overflow of the sum itself is sorted out below
   if (std::isfinite(values.sum().item<double>()) || at::isfinite(values).all().item<bool>()) return {};
@@ -160,7 +160,7 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   const OutputInterpolation interpolation = options.interpolation.value_or(
       tableau.mid.empty() ? OutputInterpolation::Cubic : OutputInterpolation::Quartic);
   Evaluator counted(f);
-  const bool record = recording_gradients();
+  const bool record = at::GradMode::is_enabled();
   // jointly, only accepted steps enter the graph; per sample a try may serve one sample and fail for another,
   // so steps are searched without recording and then done again
   const bool record_search =
@@ -170,7 +170,7 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   if (record && !record_search && !wanted && options.gradient == Gradient::Exact) counted.watch_gradients();
   SearchResult search;
   {
-    const RecordGradients mode(record_search);
+    const at::AutoGradMode mode(record_search);
     search = adaptive_search(record_search ? ts : ts.detach(), record_search ? y0 : y0.detach(), tableau,
                              counted, steps, interpolation, norm);
   }
@@ -203,7 +203,7 @@ Solution fixed_solve(const Field& f, const Tensor& y0, const Tensor& ts, const S
   Evaluator counted(f);
   const Plan plan = fixed_plan(ts, y0, options);
   Solution solution;
-  if (recording_gradients() && options.gradient == Gradient::Checkpointed) {
+  if (at::GradMode::is_enabled() && options.gradient == Gradient::Checkpointed) {
     solution.ys = checkpointed_outputs(plan, options.method, f, counted, y0, options, {});
   } else {
     solution.ys = assemble(replay(plan, options.method, counted, y0), ts.size(0), y0);
@@ -265,7 +265,7 @@ Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOp
            "[solve] y0 must be a floating-point tensor");
   FW_CHECK(y0.numel() > 0, "[solve] y0 has no elements: ", y0.sizes());
   check_times(ts, y0);
-  if (options.gradient == Gradient::Adjoint && recording_gradients()) {
+  if (options.gradient == Gradient::Adjoint && at::GradMode::is_enabled()) {
     return adjoint_solve(f, y0.contiguous(), ts, options);
   }
   return solve_checked(f, y0.contiguous(), ts, options, {});

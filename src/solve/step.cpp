@@ -70,7 +70,7 @@ Time stage_time(const Tableau& tableau, int stage, const Stretch& stretch, const
 constexpr int kAdamsStart = 3;
 
 bool corrector_converged(const Tensor& before, const Tensor& now, const Adams& adams) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor tolerance = adams.atol + adams.rtol * at::maximum(before.abs(), now.abs());
   return ((before - now).abs() / tolerance).max().item<double>() < 1;
 }
@@ -152,7 +152,7 @@ Tensor Evaluator::operator()(const Time& t, const Tensor& y) {
   Tensor slope;
   if (watching_) {
     // recorded only to see whether there is something to record
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     slope = f_(t, y);
     if (slope.defined()) {
       saw_gradient_ = saw_gradient_ || slope.requires_grad();

@@ -27,7 +27,7 @@ const Tableau* fixed_tableau(const Method& method) { return std::get_if<Tableau>
 bool can_step_through(const ModelConfig& config, const ForwardOptions& options) {
   const SolverConfig& s = config.solver;
   if (options.observe || s.steps == StepRule::Adaptive) return false;
-  if (recording_gradients() && s.gradient != Gradient::Exact) return false;
+  if (at::GradMode::is_enabled() && s.gradient != Gradient::Exact) return false;
   return fixed_tableau(method(s.method)) != nullptr;
 }
 
@@ -101,7 +101,7 @@ std::optional<ContinuousSystem::Solved> ContinuousSystem::step_through(const Mod
   const int64_t stages = tableau.stages();
   const int64_t bytes = rows.dt.size(0) * stages * recorded_numbers() * z0.element_size();
   const int64_t limit = config.solver.memory_limit > 0 ? config.solver.memory_limit : kOwnLimit;
-  if (recording_gradients() && bytes > limit) return {};
+  if (at::GradMode::is_enabled() && bytes > limit) return {};
   StageInput in;
   in.packed = pack(rows.offsets);
   const Samples x = batch.signal.inside({rows.times.reshape({-1}), rows.offsets * stages});

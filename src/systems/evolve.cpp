@@ -72,7 +72,7 @@ Tensor solve_together(const Field& field, const Tensor& z, const Tensor& end, co
 Tensor evolve(const SolverConfig& solver, const FieldNet& field, const Tensor& z, const Tensor& dt) {
   const Method how = method(solver.method);
   const auto* tableau = std::get_if<Tableau>(&how);
-  const bool recorded = solver.gradient == Gradient::Exact || !recording_gradients();
+  const bool recorded = solver.gradient == Gradient::Exact || !at::GradMode::is_enabled();
   const bool whole = solver.steps == StepRule::Observations && solver.max_step == 0;
   if (tableau && recorded && whole) return one_step(*tableau, field, z, dt);
   const SolveOptions options = {

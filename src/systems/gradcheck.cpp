@@ -35,7 +35,7 @@ std::vector<Tensor> mode_gradients(const Model& model, const ModelInput& input, 
   if (mode == Gradient::Adjoint || (mode == Gradient::Exact && solver.steps == StepRule::Adaptive))
     solver.memory_limit = 0;
   copy.set_solver(solver);
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const Tensor value = forward_loss(copy, input, loss);
   return vector_jacobian({value}, copy.parameter_tensors(), {at::ones_like(value)});
 }
@@ -64,7 +64,7 @@ class Mover {
 // derivative of the loss along a direction of some parameters, by central differences
 double difference(const Model& model, const ModelInput& input, const Loss& loss,
                   const std::vector<Tensor>& parameters, const std::vector<Tensor>& direction, double step) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Mover mover(parameters);
   mover.move(direction, step);
   const double above = forward_loss(model, input, loss).item<double>();

@@ -92,7 +92,7 @@ Model Model::to(const at::Device& device) const {
   }
   check_cpu(config(), device);
   Model copy(config(), {.type = parameters()[0].second.scalar_type()});
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parameters().size(); ++i) copy.parameters()[i].second.copy_(parameters()[i].second);
   return copy;
 }

@@ -44,7 +44,7 @@ void save_model(const std::string& path, const Model& model) {
 Model load_model(const std::string& path, const std::vector<Rule>& own_rules) {
   const NamedTensors file = load_safetensors(path);
   const Model model = model_of(path, file, own_rules);
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : model.parameters()) {
     const auto found = file.tensors.find(name);
     if (found == file.tensors.end()) refuse(path, "parameter " + name + " is missing");

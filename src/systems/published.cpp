@@ -220,7 +220,7 @@ std::map<std::string, std::string> load_parameters(Model& model,
     FW_CHECK(used.contains(theirs), "[published] this model has no place for ", theirs);
   }
   // only now, so that what does not fit changes nothing
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (const auto& [ours, tensor] : model.parameters()) tensor.copy_(tensors.at(names[ours]));
   return names;
 }

@@ -104,7 +104,7 @@ std::map<std::string, Names> load_system(const Model& model, const Tensors& tens
              "[published] this model has no place for ", theirs);
   }
   // only now, so that what does not fit changes nothing
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (const auto& [ours, tensor] : model.parameters()) tensor.copy_(joined(names[ours], tensors));
   return names;
 }

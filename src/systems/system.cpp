@@ -76,7 +76,7 @@ Tensor last_rows(const Tensor& rows, const Tensor& offsets) {
 }
 
 Status finite_status(const ModelOutput& output) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor values = output.outputs.detach();
   if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
   const int64_t row = at::nonzero(at::isfinite(values).logical_not().any(-1))[0].item<int64_t>();

@@ -184,12 +184,4 @@ std::vector<Tensor> vector_jacobian(const std::vector<Tensor>& outputs, const st
   return result;
 }
 
-RecordGradients::RecordGradients(bool on) : before_(at::GradMode::is_enabled()) {
-  at::GradMode::set_enabled(on);
-}
-
-RecordGradients::~RecordGradients() { at::GradMode::set_enabled(before_); }
-
-bool recording_gradients() { return at::GradMode::is_enabled(); }
-
 }  // namespace fastweights

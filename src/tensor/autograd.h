@@ -32,19 +32,4 @@ Tensor weighted_sum(const Tensor& base, const std::vector<Tensor>& terms, const 
 std::vector<Tensor> vector_jacobian(const std::vector<Tensor>& outputs, const std::vector<Tensor>& inputs,
                                     const std::vector<Tensor>& grad_outputs);
 
-/// Switches the recording of gradients on or off for a scope.
-class RecordGradients {
- public:
-  explicit RecordGradients(bool on);
-  ~RecordGradients();
-  RecordGradients(const RecordGradients&) = delete;
-  RecordGradients& operator=(const RecordGradients&) = delete;
-
- private:
-  bool before_;
-};
-
-/// Whether gradients are recorded now.
-bool recording_gradients();
-
 }  // namespace fastweights

@@ -178,7 +178,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, Product
   if (!elsewhere && (products == Products::Fast || !has_kernel(x))) return at::linear(x, weight, bias);
   Tensor y;  // [..., O]
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     y = elsewhere ? at::linear(x, weight, bias) : linear_value(x, weight, bias);
   }
   const std::vector<bool> wanted = {wants_gradient(x), wants_gradient(weight), wants_gradient(bias)};
@@ -194,7 +194,7 @@ Tensor matvec(const Tensor& w, const Tensor& k) {
   if (!has_kernel(w)) return (w * k.unsqueeze(-2)).sum(-1);
   Tensor out;  // [..., M]
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = matvec_value(w, k);
   }
   const bool of_w = wants_gradient(w), of_k = wants_gradient(k);
@@ -211,7 +211,7 @@ Tensor matvec_transposed(const Tensor& w, const Tensor& v) {
   if (!has_kernel(w)) return (w * v.unsqueeze(-1)).sum(-2);
   Tensor out;  // [..., K]
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = matvec_transposed_value(w, v);
   }
   const bool of_w = wants_gradient(w), of_v = wants_gradient(v);
@@ -227,7 +227,7 @@ Tensor sigmoid(const Tensor& x, Products products) {
   if (products == Products::Fast || !has_kernel(x)) return at::sigmoid(x);
   Tensor y;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     y = at::exp(at::neg(x)).add_(1).reciprocal_();
   }
   // what is saved must not know its own history
@@ -243,7 +243,7 @@ Tensor softmax(const Tensor& x, Products products) {
   if (products == Products::Fast || !has_kernel(x)) return at::softmax(x, -1);
   Tensor y;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     y = at::softmax(x, -1);
   }
   const Tensor kept = y.detach();

@@ -87,10 +87,10 @@ StageSums::~StageSums() {
 Tensor StageSums::next(const std::vector<Tensor>& slopes, std::vector<double> weights) {
   const bool recorded_before = shared_ && shared_->latest;
   const bool record =
-      recording_gradients() && (recorded_before || base_.requires_grad() || needs_gradient(slopes));
+      at::GradMode::is_enabled() && (recorded_before || base_.requires_grad() || needs_gradient(slopes));
   Tensor out;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     out = weighted_sum(base_, slopes, weights);
   }
   if (!shared_) shared_ = std::make_shared<StageGradients>();

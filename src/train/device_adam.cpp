@@ -70,7 +70,7 @@ void DeviceAdam::set_state(const AdamState& state) {
     for (const Tensor& tensor : list) parts.push_back(tensor.reshape({-1}));
     return at::cat(parts, 0);
   };
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   first_.copy_(flat(state.first));
   second_.copy_(flat(state.second));
   steps_ = state.steps.empty() ? 0 : *std::max_element(state.steps.begin(), state.steps.end());

@@ -44,7 +44,7 @@ PreparedInput prepared(const FastWeightProgrammer& model, const TrainData& data,
 // whether a set takes no more than this share of the memory that is free, judged by its first series
 bool fits_device(const FastWeightProgrammer& model, const TrainData& data, const PreparedData& set,
                  double share) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const int64_t some = std::min(kSome, set.samples());
   const int64_t* o = set.offsets.data_ptr<int64_t>();
   const auto rows = static_cast<double>(std::max<int64_t>(o[some], 1));
@@ -55,7 +55,7 @@ bool fits_device(const FastWeightProgrammer& model, const TrainData& data, const
 
 std::optional<PreparedInput> whole_set(const FastWeightProgrammer& model, const TrainData& data) {
   if (!stays(model, data.task) || !fits_device(model, data, data.train, kDataShare)) return {};
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   try {
     return prepared(model, data, data.train, data.train.samples());
   } catch (const std::exception& error) {
@@ -87,7 +87,7 @@ DeviceTraining::DeviceTraining(const FastWeightProgrammer& model, const TrainDat
 
 DeviceTraining::Ready DeviceTraining::make_ready(const FastWeightProgrammer& model,
                                                  const Place& place) const {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   if (all_)
     return {place, all_->select(place.samples),
             truth_of(data_.train, data_.preparation, data_.task, place.samples)};
@@ -108,12 +108,12 @@ DeviceStep DeviceTraining::try_step(const FastWeightProgrammer& model, const Tra
     gradient = recorded->run(here.input, here.truth, here.place.seed);
   } else {
     gradient = step_gradient(work, here.input, here.truth, {.mode = Mode::Train, .seed = here.place.seed});
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     // from here on nothing is tried again; a norm that is not finite changes nothing
     adam_.begin_step(rate);
     adam_.apply(gradient.flat, gradient.norm, config.clip);
   }
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   ready_.reset();
   if (next) prepare_next(model, *next);
   const Tensor known = gradient.numbers.cpu();

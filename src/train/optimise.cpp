@@ -61,7 +61,7 @@ void Adam::set_state(const AdamState& state) {
         "[adam] the state of parameter ", i, " must be ", parameters_[i].sizes(), ", got ",
         state.first[i].sizes(), " and ", state.second[i].sizes());
   }
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < count; ++i) {
     state_.first[i].copy_(state.first[i]);
     state_.second[i].copy_(state.second[i]);
@@ -82,7 +82,7 @@ void Adam::step(const std::vector<Tensor>& gradients) {
     FW_CHECK(!gradients[i].defined() || gradients[i].sizes() == parameters_[i].sizes(), "[adam] gradient ", i,
              " must be ", parameters_[i].sizes(), " like its parameter, got ", gradients[i].sizes());
   }
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < gradients.size(); ++i) {
     const Tensor& gradient = gradients[i];
     if (!gradient.defined()) continue;

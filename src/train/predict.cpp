@@ -53,7 +53,7 @@ namespace {
 template <typename AnyModel>
 Predictions predict_batches(const AnyModel& model, const PreparedData& data, const Preparation& preparation,
                             const TaskConfig& task, const PredictOptions& options) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   Collected collected;
   for_batches(data, preparation, task, options, [&](const std::vector<int64_t>& samples, const Batch& batch) {
     collected.add(model.forward(batch.input), batch, samples);
@@ -76,7 +76,7 @@ Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
 PreparedSet prepare_set(const FastWeightProgrammer& model, const PreparedData& data,
                         const Preparation& preparation, const TaskConfig& task,
                         const PredictOptions& options) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   PreparedSet set;
   for_batches(data, preparation, task, options, [&](std::vector<int64_t> samples, Batch batch) {
     set.samples.push_back(std::move(samples));
@@ -90,7 +90,7 @@ PreparedSet prepare_set(const FastWeightProgrammer& model, const PreparedData& d
 }
 
 Predictions predict(const FastWeightProgrammer& model, const PreparedSet& set) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   Collected collected;
   for (size_t i = 0; i < set.batches.size(); ++i) {
     const ModelOutput out =

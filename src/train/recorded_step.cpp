@@ -22,7 +22,7 @@ StepGradient step_gradient(const StepWork& work, const PreparedInput& input, con
   const Tensor loss = work.penalty > 0 ? plain_loss + norm_penalty(parameters, work.penalty) : plain_loss;
   StepGradient result;
   result.pieces = gradients(loss, parameters);
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   result.flat = flat(result.pieces);
   result.norm = result.flat.norm() + 0 * plain_loss.detach();
   result.numbers = at::stack({plain_loss.detach(), result.norm}, 0);
@@ -41,7 +41,7 @@ RecordedStep::RecordedStep(const StepWork& work, const DeviceAdam& adam, const P
   const auto gradient = [&] { result_ = step_gradient(work_, input, truth_, options); };
   graph_.record(gradient, [&] {
     gradient();
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     adam.apply(result_.flat, result_.norm, work_.clip);
   });
 }
@@ -61,7 +61,7 @@ bool RecordedStep::takes(const PreparedInput& input, const Batch& truth) const {
 }
 
 const StepGradient& RecordedStep::run(const PreparedInput& input, const Batch& truth, uint64_t seed) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   refill(*place_, input.resident());
   copy_to_device(truth.classes, truth_.classes);
   copy_to_device(at::full({1}, static_cast<int64_t>(seed), at::kLong), seed_);

@@ -312,7 +312,7 @@ Json facts(const RunConfig& config, const DataSet& data, const Split& parts) {
 }  // namespace
 
 void write_report(const std::string& folder, const DataSet& data) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const RunConfig config = read_run_config(folder);
   const TrainedModel trained = load_trained(folder);
   const Json result = parse_json(file_text(folder + "/result.json"));

@@ -101,7 +101,7 @@ std::string begin_with(const Model& model, const std::string& path) {
     }
   }
   const Model from = folder ? load_trained(path).model : load_model(path);
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   size_t taken = 0;
   for (const auto& [name, tensor] : model.parameters()) {
     for (const auto& [known, given] : from.parameters()) {

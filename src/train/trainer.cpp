@@ -317,7 +317,7 @@ void Trainer::choose(TrainEpoch& record) {
 
 void Trainer::take_best() {
   if (best_.empty()) return;
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const std::vector<Tensor> parameters = model_.parameter_tensors();
   for (size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(best_[i]);
 }
@@ -360,7 +360,7 @@ void Trainer::set_state(const NamedTensors& state) {
   }
   adam.steps.assign(adam_steps.data_ptr<int64_t>(), adam_steps.data_ptr<int64_t>() + adam_steps.size(0));
   // all of it is there: from here on nothing is refused
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < all.size(); ++i) all[i].second.copy_(parameters[i]);
   if (device_) {
     device_->adam().set_state(adam);

@@ -6,7 +6,6 @@
 #include "fastweights/environment.h"
 #include "selftest/definitions.h"
 #include "support/support.h"
-#include "tensor/autograd.h"
 #include "tensor/parallel.h"
 
 #include <mutex>
@@ -240,7 +239,7 @@ TEST(Control, ChangesInPlaceBeforeBackwardAreRefused) {
   const Tensor value =
       Control(shared_times(irregular_times(5, 2), values)).sample(at::ones({2}, at::kDouble)).value;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     values.mul_(3);
   }
   EXPECT_THROW(value.sum().backward(), std::exception);

@@ -155,7 +155,7 @@ void compare_trajectory(GoldenFile& file, const Baseline& baseline) {
   const int64_t samples = baseline.input.series.samples();
   ModelInput input = baseline.input;
   input.output_times = {times.repeat({samples}), at::arange(samples + 1, at::kLong) * times.size(0)};
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor states =
       baseline.model.forward(input).w[0].reshape({samples, times.size(0), -1}).transpose(0, 1).contiguous();
   file.compare("ode.z_t", states, kRounding);
@@ -211,7 +211,7 @@ void compare_trace(GoldenFile& file, const Baseline& baseline) {
     times.push_back(t.value());
     indices.push_back(at::argmin((windows - x.value.detach()[0]).abs().amax(1)).item<int64_t>());
   };
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   baseline.model.forward(baseline.input, {.observe = observe});
   file.compare("trace.stage_t", at::tensor(times, at::kDouble), kRounding);
   file.compare("trace.window_index", at::tensor(indices, at::kLong), 0);
@@ -226,7 +226,7 @@ void ask_at_windows(GoldenFile& file, Baseline& baseline) {
 }
 
 void compare_rde_states(GoldenFile& file, const Baseline& baseline) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor expected = file.tensor("ode.z_t");  // [T, B, D]
   const int64_t samples = expected.size(1);
   ModelInput begin = baseline.input;

@@ -77,7 +77,7 @@ void compare_runs(GoldenFile& file, PublishedModel& published, const std::vector
 void compare_trajectory(GoldenFile& file, const PublishedModel& published, const RaggedTimes& times) {
   ModelInput input = published.input;
   input.output_times = times;
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const ModelOutput output = published.model.forward(input);
   const Tensor expected = file.tensor("ode.z_t");  // [T, B, S]
   const int64_t outputs = expected.size(0), samples = expected.size(1);
@@ -157,7 +157,7 @@ void compare_trace(GoldenFile& file, const PublishedModel& published) {
       indices.push_back(at::argmin(difference).item<int64_t>());
     }
   };
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   published.model.forward(published.input, {.observe = observe});
   file.compare("trace.stage_t", at::tensor(times, at::kDouble), kRounding);
   file.compare("trace.window_index", at::tensor(indices, at::kLong), 0);
@@ -198,7 +198,7 @@ void check_fwp_eigenworms(GoldenFile& file) {
   if (file.target().backend == Backend::Reference) compare_trace(file, published);
   // the solver runs from 0 to one more than there are windows
   file.compare("ode.t", at::tensor({0.0, static_cast<double>(count + 1)}, at::kDouble), kRounding);
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   ModelInput input = published.input;
   const ModelOutput end = published.model.forward(input);
   const int64_t samples = controls.size(0);

@@ -147,7 +147,7 @@ struct Problem {
   }
 
   void roll_out(const SolverConfig& solver) {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Tensor h0 =
         model.encode ? file.tensor("in.prior_sample") : at::zeros({seen.samples(), model.size}, at::kDouble);
     const Run said = run(model, solver, seen, h0, Fed::Own);

@@ -153,7 +153,7 @@ void check_jump(GoldenFile& file) {
 }  // namespace
 
 void check_solvers(GoldenFile& file) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   if (file.has("in.tj")) return check_jump(file);
   CountedField field = system_field(file);
   const Tensor y0 = file.tensor("in.y0"), ts = file.tensor("in.t");

@@ -80,7 +80,7 @@ TEST(Exactness, TextbookOjaFindsTheFirstPrincipalComponent) {
 
 // rates of 1/2 at all times
 void fix_rates(const Model& model) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const ModelConfig& c = model.config();
   for (const auto& [name, parameter] : model.parameters()) {
     if (name.rfind("layers.0.programme", 0) != 0) continue;
@@ -107,7 +107,7 @@ TEST(Exactness, LinearOjaFindsTheRegressionOfKeysOnValues) {
   constexpr int64_t kPoints = 3000;
   const Tensor gaps = 20 / (100 + at::arange(kPoints, at::kDouble));
   const Tensor x = normal({kPoints, 5}, 130);
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor got = model.forward({.series = ragged({gaps.cumsum(0)}, {x})}).w[0][0];  // [H, V, K]
 
   // the last observation is only seen, not held

@@ -131,7 +131,7 @@ TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
       ModelConfig config = deep_config(3, deep.layer_input, deep.drive);
       config.residual = residual;
       const Model model(config, {.seed = 6, .type = at::kDouble});
-      const RecordGradients off(false);
+      const at::NoGradGuard no_grad;
       const ModelOutput got = model.forward({.series = series});
       for (int64_t b = 0; b < series.samples(); ++b) {
         const std::vector<Tensor> expected =
@@ -160,7 +160,7 @@ TEST(Exactness, TheUpperLayerReadsTheTimeDerivativeOfTheLowerOnesOutput) {
     // times around the middle of the second interval
     const double t = ((series.times[1] + series.times[2]) / 2).item<double>(), step = 1e-3;
     const Tensor times = t + step * at::tensor({-2., -1., 0., 1., 2.}, at::kDouble);
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const ModelOutput path =
         model.forward({.series = series, .output_times = RaggedTimes{times, at::tensor({0, 5}, at::kLong)}});
     const Samples x = Control(series).sample(times);

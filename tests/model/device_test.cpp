@@ -50,7 +50,7 @@ class Device : public ::testing::Test {
   }
   // gradients of a sum of the outputs
   std::vector<Tensor> gradients_of(const FastWeightProgrammer& model, const PreparedInput& input) const {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     return gradients(model.forward(input, {.mode = Mode::Train, .seed = 3}).outputs.square().sum(),
                      model.parameter_tensors());
   }
@@ -166,7 +166,7 @@ TEST_F(Device, EveryControlIsThatOfTheCpu) {
 
 TEST_F(Device, GradientsOfTheSeriesGoThroughTheCpu) {
   const FastWeightProgrammer there = model(), here = there.to(at::kCPU);
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const auto gradient = [](const FastWeightProgrammer& model) {
     RaggedSeries series = some_series({6, 9});
     series.values.set_requires_grad(true);
@@ -227,7 +227,7 @@ TEST_F(Device, PiecesOfTimeSideBySideGiveTheSame) {
     input.output_offsets = at::tensor({0, 4, 6}, at::kLong);
     std::vector<Tensor> results[2];
     for (const TimeParallel way : {TimeParallel::Never, TimeParallel::Auto}) {
-      const RecordGradients on(true);
+      const at::AutoGradMode on(true);
       const Tensor w = scan(input, {.rule = rule, .time_parallel = way}).w;
       const Tensor weights = at::linspace(-1, 1, w.numel(), w.options().requires_grad(false)).view(w.sizes());
       std::vector<Tensor>& result = results[way == TimeParallel::Auto];

@@ -149,7 +149,7 @@ TEST(ModelEdges, ValuesThatAreDroppedStayDroppedAtAllTimesAndTheirMeanIsTheWhole
   Sample sample = one_series(6);
   sample.outputs = {time_at(sample, 1), time_at(sample, 3), time_at(sample, 5)};
   const ModelInput input = input_of({sample});
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor whole = model.forward(input).w[0];  // [3, H, V, K]
   Tensor sum = at::zeros_like(whole);
   const int draws = 300;
@@ -209,7 +209,7 @@ TEST(ModelEdges, ParametersThatChangeBeforeTheBackwardPassAreRefused) {
     ModelConfig c = small_config(ControlKind::HermiteCubic, Drive::Derivative);
     c.solver.gradient = gradient;
     const auto change = [](std::unique_ptr<Model>& model) {
-      const RecordGradients off(false);
+      const at::NoGradGuard no_grad;
       for (const auto& [name, tensor] : model->parameters()) {
         Tensor(tensor).mul_(1.5);
       }

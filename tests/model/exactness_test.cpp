@@ -49,7 +49,7 @@ Tensor weights_at_the_end(ModelConfig config, const std::string& method, double 
   config.solver.steps = StepRule::Fixed;
   config.solver.method = method;
   config.solver.step_size = step;
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   return model_of(config).forward({.series = series}).w[0];
 }
 
@@ -122,7 +122,7 @@ TEST(Exactness, HebbIsTheSumOfItsWritings) {
     const Model model = model_of(config);
     const PlainModel plain(model);
     const RaggedSeries series = observations({6, 2, 4});
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Tensor got = model.forward({.series = series}).w[0];
     for (int64_t b = 0; b < 3; ++b) {
       const RaggedSeries one = testing::sample_of(series, b, config.time_unit);
@@ -170,7 +170,7 @@ TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
   const RaggedSeries series = observations({7, 3, 4});
   const Tensor w0 = random({3, 2, 5, 3}, 90);
   const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const Tensor got = model.forward({.series = series, .start = FastWeights{{w0}, begins}}).w[0];
   for (int64_t b = 0; b < 3; ++b) {
     const RaggedSeries one = testing::sample_of(series, b, config.time_unit);
@@ -220,7 +220,7 @@ TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
     const RaggedSeries series = observations({8, 3, 6});
     const Tensor w0 = random({3, 2, 5, 3}, 91);
     const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     const Tensor got = model.forward({.series = series, .start = FastWeights{{w0}, begins}}).w[0];
     for (int64_t b = 0; b < 3; ++b) {
       const PlainWindows windows = plain_windows(testing::sample_of(series, b, config.time_unit), clock);

@@ -87,7 +87,7 @@ const Size kLively = {{7, 4, 5}, 1}, kGentle = {{3, 2, 2}, 0.4}, kWindows = {{5,
 // half of the hidden units always on and half always off, so that the field has no kinks: at a kink inside a
 // step no method has its order
 void keep_hidden_units(const Model& model) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (const auto& [name, parameter] : model.parameters()) {
     const bool deep = name.rfind("layers.", 0) == 0 && name.find(".ff.in.bias") != std::string::npos;
     if (!deep && name != "map.0.bias") continue;

@@ -85,7 +85,7 @@ inline void expect_gradients_of(const LossOf& loss, const Tensor& x) {
     for (uint64_t seed : {51, 52}) {
       const Tensor direction = random(x.sizes(), seed);
       const auto moved = [&](double by) {
-        const RecordGradients off(false);
+        const at::NoGradGuard no_grad;
         return loss(steps_of(0, mode), x + by * direction).item<double>();
       };
       const double above = moved(kStep), expected = (above - moved(-kStep)) / (2 * kStep);

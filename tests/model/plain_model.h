@@ -79,7 +79,7 @@ class PlainModel {
 
   /// The time derivative of FFN(W q(x)): a row of the Jacobian at a time, by autograd.
   Tensor read_derivative(int64_t l, const Reading& in, const Tensor& w, const Tensor& dw) const {
-    const RecordGradients on(true);
+    const at::AutoGradMode on(true);
     std::vector<Tensor> columns;
     const int64_t width = config.heads * config.value_width;
     for (int64_t j = 0; j < width; ++j) {

@@ -325,7 +325,7 @@ enum class Blocks { No, Yes };
 // gives the model's parameter `name` of `from`, with its rows and columns in the order of the heads
 void copy_permuted(const Model& from, Model& to, const std::string& name, Blocks rows, Blocks columns,
                    const Tensor& order) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   for (size_t i = 0; i < from.parameters().size(); ++i) {
     const std::string& full = from.parameters()[i].first;
     if (full.rfind(name + ".", 0) != 0) continue;

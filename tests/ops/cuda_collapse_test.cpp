@@ -36,7 +36,7 @@ double error(const Tensor& got, const Tensor& expected) {
 }
 
 void expect_agreement(int64_t channels, int64_t units, int64_t numbers) {
-  const RecordGradients on(true);
+  const at::AutoGradMode on(true);
   const Layers layers = random_layers(channels, units, numbers);
   const Tensor map = nn::collapsed(layers.in, layers.norm, layers.out, Products::FixedOrder),
                gram = nn::gram(layers.in, Products::FixedOrder);

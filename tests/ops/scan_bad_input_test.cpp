@@ -3,7 +3,6 @@
 #include "fastweights/error.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"
-#include "tensor/autograd.h"
 
 /// Every message of scan, and cases that its kernels leave to the definition.
 

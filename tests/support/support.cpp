@@ -36,7 +36,7 @@ double relative_error(const Tensor& got, const Tensor& expected) {
 }
 
 Tensor central_difference(const std::function<Tensor(const Tensor&)>& f, const Tensor& x, double step) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   Tensor moved = x.detach().clone();
   Tensor result = at::zeros_like(moved);
   double* p = moved.data_ptr<double>();

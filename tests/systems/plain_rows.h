@@ -149,7 +149,7 @@ inline std::string expect_equations(const ModelConfig& config, const Equations& 
 /// Each sample alone has the outputs that it has among others.
 inline void expect_samples_alone(const ModelConfig& config) {
   const Model model(config, {.type = at::kDouble});
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const ModelInput all = some_input(config);
   const ModelOutput together = model.forward(all);
   for (int64_t b = 0; b < all.series.samples(); ++b) {
@@ -168,7 +168,7 @@ inline void expect_samples_alone(const ModelConfig& config) {
 
 /// Float32 has seven digits, of which a few rows lose one or two.
 inline void expect_single_precision(const ModelConfig& config) {
-  const RecordGradients off(false);
+  const at::NoGradGuard no_grad;
   const ModelInput input = some_input(config);
   ModelInput rounded = input;
   rounded.series.values = input.series.values.to(at::kFloat);

@@ -88,7 +88,7 @@ void expect_same_steps(const ModelConfig& config, const at::Device& device, cons
     const StepGradient expected =
         step_gradient(other_work, input, known, {.mode = Mode::Train, .seed = step.seed});
     other_adam.begin_step(1e-2);
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     other_adam.apply(expected.flat, expected.norm, settings.clip);
     EXPECT_LT(relative_error(got.flat, expected.flat), kFloat) << "seed " << step.seed;
     EXPECT_LT(relative_error(got.numbers, expected.numbers), kFloat);

@@ -7,7 +7,6 @@
 #include "ops/scan/kernel.h"
 #include "ops/scan/on_device.h"
 #include "ops/scan/reference.h"
-#include "tensor/autograd.h"
 
 namespace fastweights {
 namespace {

@@ -162,7 +162,7 @@ Tensor time_parallel_scan(const DeviceCall& call, const DeviceArrays& arrays, co
   all.call.index = all.pieces.index;
   DeviceArrays run = arrays;
   {
-    const RecordGradients off(false);
+    const at::NoGradGuard no_grad;
     find_starts(all, arrays);
     run.start = all.starts;
     if (record) all.call.keep(run);
