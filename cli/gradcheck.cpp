@@ -96,7 +96,7 @@ bool check_parameters(const GradcheckCommand& command) {
                                 .values.slice(0, 0, options.samples);
   }
   // a tensor map has no rule
-  const std::string rule = !model.programmer()                ? command.model
+  const std::string rule = config.system != System::FastWeights ? command.model
                            : config.drive == Drive::TensorMap ? "tensor map"
                                                               : "rule " + config.rule;
   std::printf("%s, %lld parameters, float64, synthetic series: %lld of up to %lld points in %lld channels\n",

@@ -169,7 +169,6 @@ namespace {
 // the GPU if there is one that can do this, unless somebody wants another
 at::Device device_for(const TrainCommand& command, const RunConfig& config, Progress& progress) {
   const at::Device device = find_device(command.device);
-  use_tf32(command.tf32 ? Tf32::Yes : Tf32::No);
   if (device.is_cpu()) return device;
   try {
     const Model model(config.model, {.device = device});
@@ -195,7 +194,8 @@ RunEnd train_one(const TrainCommand& command, const std::string& folder, const R
   events.stop = [] { return interrupted != 0; };
   const bool known = std::filesystem::exists(folder + "/config.json");
   const RunResult result = train_run(folder, config, data, known ? RunStart::Resume : RunStart::Fresh, events,
-                                     known ? "" : from, device_for(command, config, progress));
+                                     known ? "" : from, device_for(command, config, progress),
+                                     {.tf32 = command.tf32 ? Tf32::Yes : Tf32::No});
   progress.end();
   if (result.end == RunEnd::Stopped) {
     std::fprintf(stderr, "stopped; go on with: fastweights train --resume %s\n", again.c_str());

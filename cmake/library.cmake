@@ -84,9 +84,11 @@ add_library(fastweights
   src/model/engine.cpp
   src/model/field.cpp
   src/model/memory.cpp
+  src/model/network.cpp
+  src/model/output_index.cpp
   src/model/programmer.cpp
   src/model/parts.cpp
-  src/model/resident.cpp
+  src/model/prepared.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
   src/model/step_rows.cpp
@@ -156,9 +158,9 @@ add_library(fastweights
   src/tensor/safetensors_header.cpp
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp
+  src/train/checkpoint.cpp
   src/train/clock.cpp
   src/train/device_adam.cpp
-  src/train/device_training.cpp
   src/train/files.cpp
   src/train/future.cpp
   src/train/known_models.cpp
@@ -171,9 +173,12 @@ add_library(fastweights
   src/train/run_config.cpp
   src/train/run_data.cpp
   src/train/run_names.cpp
+  src/train/step.cpp
   src/train/task.cpp
+  src/train/tensor_adam.cpp
   src/train/trained_model.cpp
   src/train/trainer.cpp
+  src/train/training_steps.cpp
   $<TARGET_OBJECTS:fastweights_kernels>)
 # random numbers are the same on machines that would fuse multiply-adds by themselves
 set_source_files_properties(src/base/random.cpp PROPERTIES

@@ -95,7 +95,7 @@ std::string begin_with(const Model& model, const std::string& path);
 /// parameters. The device is no property of a run: it may go on elsewhere.
 RunResult train_run(const std::string& folder, const RunConfig& config, const DataSet& data, RunStart start,
                     const RunEvents& events = {}, const std::string& start_from = {},
-                    const at::Device& device = at::kCPU);
+                    const at::Device& device = at::kCPU, const TrainerOptions& options = {});
 
 /// Enough of data to notice that they are others than before.
 std::string fingerprint(const DataSet& data);

@@ -93,6 +93,13 @@ struct FieldReader {
     }
   }
 
+  /// The same value under the key of an older version; it is never suggested.
+  template <typename T>
+  void renamed(const char* old_key, T& value) {
+    if (!in.contains(old_key)) return;
+    (*this)(old_key, value);
+  }
+
   template <typename T>
   static void read_object(const Json& in, const std::string& where, T& value) {
     FW_CHECK(in.is_object(), "[config] ",

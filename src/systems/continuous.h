@@ -12,11 +12,9 @@
 namespace fastweights {
 
 class ContinuousSystem : public ComparedSystem {
- public:
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
-                      const ForwardOptions& options) const final;
-
  protected:
+  ModelOutput forward(const ModelConfig& config, const CheckedInput& checked,
+                      const ForwardOptions& options) const final;
   /// z(t0) [B, D] from the signal there [B, C] and static features.
   virtual Tensor initial(const Tensor& first, const Tensor& static_features) const = 0;
   /// The tensors that drive() and slope() read.

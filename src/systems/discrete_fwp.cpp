@@ -46,9 +46,10 @@ class DiscreteFwp : public ComparedSystem {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<DiscreteFwp>(*this); }
+
+  ModelOutput forward(const ModelConfig& config, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
     const RowData rows = make_rows(config, checked.series);
     const OutputRows outputs = output_rows(config, checked, rows);
     const Tensor offsets = checked.series.offsets, read = rows.packed.rows.index_select(0, outputs.rows);
@@ -61,7 +62,7 @@ class DiscreteFwp : public ComparedSystem {
     for (size_t l = 0; l < blocks_.size(); ++l) {
       const FwpBlock& block = blocks_[l];
       const bool last = l + 1 == blocks_.size();
-      const RowOrder order = {rows.packed, offsets, last ? read : Tensor(), checked.wanted.offsets};
+      const RowOrder order = {rows.packed, offsets, last ? read : Tensor(), checked.requested.offsets};
       const Tensor numbers = linear(block.slow, layer_norm(block.norm, x));
       reads = fast_weights(config, block, order, numbers.view({x.size(0), config.heads, -1}));
       x = x + linear(block.out, reads.y.reshape(x.sizes()));

@@ -60,6 +60,7 @@ class DirectGruOde : public GruSystem {
   }
 
  protected:
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<DirectGruOde>(*this); }
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     return static_ ? (*static_)(static_features) : linear(*first_, first);
   }
@@ -83,6 +84,7 @@ class GruOde : public GruSystem {
   }
 
  protected:
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<GruOde>(*this); }
   // p and h begin with nothing, or h with the static features
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     const auto zeros = [&](int64_t size) {

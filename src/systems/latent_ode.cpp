@@ -24,7 +24,7 @@ struct TimeGrid {
 
 TimeGrid make_grid(const ModelConfig& config, const CheckedInput& input) {
   const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
-  const Tensor wanted = input.wanted.times.contiguous(), wanted_offsets = input.wanted.offsets.contiguous();
+  const Tensor wanted = input.requested.times.contiguous(), wanted_offsets = input.requested.offsets.contiguous();
   const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
   const int64_t *o = offsets.data_ptr<int64_t>(), *wo = wanted_offsets.data_ptr<int64_t>();
   std::vector<double> all, gaps;
@@ -76,15 +76,16 @@ class LatentOde : public ComparedSystem {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<LatentOde>(*this); }
+
+  ModelOutput forward(const ModelConfig& config, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
     const RowData rows = make_rows(config, checked.series);
     const TimeGrid grid = make_grid(config, checked);
     const Distribution first = encode(config, rows, checked);
     const Tensor z0 = draw(first, options);
     const Tensor z = tell(config, grid, z0.index_select(0, grid.packed.samples));
-    const Tensor counts = checked.wanted.offsets.slice(0, 1) - checked.wanted.offsets.slice(0, 0, -1);
+    const Tensor counts = checked.requested.offsets.slice(0, 1) - checked.requested.offsets.slice(0, 0, -1);
     const Tensor read = at::cat({z0.repeat_interleave(counts, 0), z.index_select(0, grid.output_at)}, 1);
     ModelOutput result = read_states(config, options, head_, checked, read);
     result.steps = grid.packed.steps();
@@ -94,7 +95,7 @@ class LatentOde : public ComparedSystem {
     const int64_t known = config.rows.known_channels;
     const Tensor mask = rows.mask.slice(1, known), off = (told - rows.values).slice(1, known);
     const Tensor error = (mask * off.square()).sum() / mask.sum().clamp_min(1);
-    result.further_loss =
+    result.auxiliary_loss =
         config.latent.divergence * first.divergence() + config.latent.reconstruction * error;
     return result;
   }

@@ -34,6 +34,8 @@ class NeuralCde : public ContinuousSystem {
   }
 
  protected:
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<NeuralCde>(*this); }
+
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     return static_ ? (*static_)(static_features) : linear(*first_, first);
   }

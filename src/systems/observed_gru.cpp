@@ -74,9 +74,10 @@ class ObservedGru : public ComparedSystem {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<ObservedGru>(*this); }
+
+  ModelOutput forward(const ModelConfig& config, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
     const RowData rows = make_rows(config, checked.series);
     const OutputRows outputs = output_rows(config, checked, rows);
     const Tensor states = go_through(config, rows, checked.static_features);

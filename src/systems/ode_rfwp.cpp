@@ -46,9 +46,10 @@ class OdeRfwp : public ComparedSystem {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<OdeRfwp>(*this); }
+
+  ModelOutput forward(const ModelConfig& config, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
     const RowData rows = make_rows(config, checked.series);
     const OutputRows outputs = output_rows(config, checked, rows);
     const Tensor x = rows.input();
@@ -64,7 +65,7 @@ class OdeRfwp : public ComparedSystem {
     const Tensor read = evolve(config.solver, field_, kept.h, outputs.behind);
     ModelOutput result = read_states(config, options, head_, checked, read, kept.w);
     result.steps = rows.packed.steps();
-    if (options.mode == Mode::Train) result.further_loss = divergence;
+    if (options.mode == Mode::Train) result.auxiliary_loss = divergence;
     return result;
   }
 

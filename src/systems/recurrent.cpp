@@ -28,9 +28,10 @@ class Recurrent : public ComparedSystem {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& config, const ModelInput& input,
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<Recurrent>(*this); }
+
+  ModelOutput forward(const ModelConfig& config, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
-    const CheckedInput checked = check_system_input(config, type(), input);
     const RowData rows = make_rows(config, checked.series);
     const Packed& packed = rows.packed;
     Tensor states = rows.input();

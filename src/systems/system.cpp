@@ -1,8 +1,5 @@
 #include "systems/system.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/random.h"
 #include "fastweights/error.h"
 #include "model/config_names.h"
@@ -11,7 +8,9 @@
 
 namespace fastweights {
 
-std::shared_ptr<const ComparedSystem> make_system(const ModelConfig& config, const ModelOptions& options) {
+namespace {
+
+std::shared_ptr<const ComparedSystem> made_system(const ModelConfig& config, const ModelOptions& options) {
   switch (config.system) {
     case System::FastWeights:
       break;
@@ -41,6 +40,62 @@ std::shared_ptr<const ComparedSystem> make_system(const ModelConfig& config, con
   FW_CHECK(false, "[model] system ", name_of(config.system), " is none of those that are compared");
 }
 
+// a checked input as a prepared batch
+struct PreparedRows final : PreparedBatch::Contents {
+  PreparedRows(const ModelConfig& config, at::ScalarType type, const ModelInput& input)
+      : checked(check_input(config, type, input)), config(config), type(type) {}
+
+  int64_t samples() const override { return checked.series.samples(); }
+  PreparedBatch select(const std::vector<int64_t>& samples) const override {
+    ModelInput all = {checked.series, checked.static_features};
+    if (!checked.at_ends) all.output_times = checked.requested;
+    return PreparedBatch(std::make_shared<const PreparedRows>(config, type, select_samples(all, samples)));
+  }
+
+  CheckedInput checked;
+  ModelConfig config;
+  at::ScalarType type;
+};
+
+}  // namespace
+
+std::shared_ptr<const ComparedSystem> make_system(const ModelConfig& config, const ModelOptions& options) {
+  FW_CHECK(options.device.is_cpu(), "[model] system ", name_of(config.system),
+           " is computed on the CPU; device cuda is for fast weight programmers");
+  return made_system(config, options)->with_config(config);
+}
+
+std::shared_ptr<const ComparedSystem> ComparedSystem::with_config(const ModelConfig& config) const {
+  const std::shared_ptr<ComparedSystem> changed = copy();
+  changed->config_ = config;
+  return changed;
+}
+
+std::shared_ptr<const Network> ComparedSystem::with_solver(const SolverConfig& solver) const {
+  ModelConfig config = config_;
+  config.solver = solver;
+  check_config(config);
+  return with_config(config);
+}
+
+std::shared_ptr<const Network> ComparedSystem::to(const at::Device& device) const {
+  const auto result = make_system(config_, {.type = type(), .device = device});
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i)
+    result->parameters()[i].second.copy_(parameters_[i].second);
+  return result;
+}
+
+PreparedBatch ComparedSystem::prepare(const ModelInput& input, Reuse) const {
+  FW_CHECK(!input.start, "[model] system ", name_of(config_.system),
+           " begins at the beginning of a series; only fast weight programmers go on from a start");
+  return PreparedBatch(std::make_shared<const PreparedRows>(config_, type(), input));
+}
+
+ModelOutput ComparedSystem::forward(const PreparedBatch& batch, const PassOptions& options) const {
+  return forward(config_, contents_of<PreparedRows>(batch).checked, options);
+}
+
 Tensor linear(const nn::Linear& layer, const Tensor& x) {
   return layer.bias.defined() ? at::linear(x, layer.weight, layer.bias) : at::linear(x, layer.weight);
 }
@@ -53,12 +108,6 @@ std::optional<StaticNet> make_static_net(const ModelConfig& config, int64_t size
   if (config.static_features == 0) return {};
   const nn::Linear hidden = make.linear("static.hidden", config.static_features, config.static_hidden_size);
   return StaticNet{hidden, make.linear("static.out", config.static_hidden_size, size)};
-}
-
-CheckedInput check_system_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input) {
-  FW_CHECK(!input.start, "[model] system ", name_of(config.system),
-           " begins at the beginning of a series; only fast weight programmers go on from a start");
-  return check_input(config, type, input);
 }
 
 Tensor last_rows(const Tensor& rows, const Tensor& offsets) {
@@ -75,18 +124,6 @@ Tensor last_rows(const Tensor& rows, const Tensor& offsets) {
   return at::where(counts.gt(0).view(shape), last, at::zeros({}, last.options()));
 }
 
-Status finite_status(const ModelOutput& output) {
-  const at::NoGradGuard no_grad;
-  const Tensor values = output.outputs.detach();
-  if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
-  const int64_t row = at::nonzero(at::isfinite(values).logical_not().any(-1))[0].item<int64_t>();
-  const Tensor offsets = output.offsets.contiguous();
-  const int64_t* o = offsets.data_ptr<int64_t>();
-  const int64_t b = std::upper_bound(o, o + offsets.size(0), row) - o - 1;
-  return {Outcome::NotFinite, b, output.times[row].item<double>(), 0,
-          output.w.back()[row].abs().max().item<double>()};
-}
-
 ModelOutput read_states(const ModelConfig& config, const ForwardOptions& options, const nn::Linear& head,
                         const CheckedInput& input, const Tensor& states, const Tensor& w) {
   Tensor read = states;
@@ -94,15 +131,10 @@ ModelOutput read_states(const ModelConfig& config, const ForwardOptions& options
     Random random(options.seed);
     read = read * dropout_mask(states.sizes(), config.dropout, random, states.scalar_type());
   }
-  ModelOutput result;
-  result.outputs = linear(head, read);
-  result.times = input.wanted.times;
-  result.offsets = input.wanted.offsets;
-  result.w = {w.defined() ? w : states.view({states.size(0), 1, 1, -1})};
-  result.last = {{last_rows(result.w[0], result.offsets)}, last_rows(result.times, result.offsets)};
-  result.backend = "reference";
-  result.status = finite_status(result);
-  return result;
+  const Tensor fast = w.defined() ? w : states.view({states.size(0), 1, 1, -1});
+  const Tensor& offsets = input.requested.offsets;
+  return make_output(linear(head, read), input.requested, {fast},
+                     {{last_rows(fast, offsets)}, last_rows(input.requested.times, offsets)});
 }
 
 }  // namespace fastweights

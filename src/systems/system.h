@@ -5,25 +5,38 @@
 
 #include "fastweights/model.h"
 #include "model/batch.h"
+#include "model/network.h"
 #include "nn/layers.h"
 
-/// Systems that fast weight programmers in continuous time are compared with. Each is a class that owns its
-/// parameters; what the configuration says about method and gradients comes with every call.
+/// Baselines. Each is a class that owns its parameters; what the configuration says about method and
+/// gradients comes with every call.
 
 namespace fastweights {
 
-class ComparedSystem : public std::enable_shared_from_this<ComparedSystem> {
+class ComparedSystem : public Network {
  public:
-  virtual ~ComparedSystem() = default;
+  /// The input after checks; a start is refused.
+  PreparedBatch prepare(const ModelInput& input, Reuse reuse) const override;
+  ModelOutput forward(const PreparedBatch& batch, const PassOptions& options) const final;
 
-  virtual ModelOutput forward(const ModelConfig& config, const ModelInput& input,
-                              const ForwardOptions& options) const = 0;
+  const NamedParameters& parameters() const override { return parameters_; }
+  std::shared_ptr<const Network> with_solver(const SolverConfig& solver) const override;
+  std::shared_ptr<const Network> to(const at::Device& device) const override;
 
-  const NamedParameters& parameters() const { return parameters_; }
   at::ScalarType type() const { return parameters_[0].second.scalar_type(); }
+  /// A system with this configuration that shares the parameters.
+  std::shared_ptr<const ComparedSystem> with_config(const ModelConfig& config) const;
 
  protected:
+  virtual ModelOutput forward(const ModelConfig& config, const CheckedInput& checked,
+                              const ForwardOptions& options) const = 0;
+  /// A copy that shares the parameters.
+  virtual std::shared_ptr<ComparedSystem> copy() const = 0;
+
   NamedParameters parameters_;
+
+ private:
+  ModelConfig config_;
 };
 
 /// The system that the configuration names, with parameters drawn from the seed.
@@ -53,9 +66,6 @@ struct StaticNet {
 /// None where the model has no static features.
 std::optional<StaticNet> make_static_net(const ModelConfig& config, int64_t size, nn::ParameterMaker& make);
 
-/// The input after checks; a start is refused.
-CheckedInput check_system_input(const ModelConfig& config, at::ScalarType type, const ModelInput& input);
-
 /// outputs = head(state) from states [M, d] at the outputs, with dropout on them in training, and what a
 /// ModelOutput says besides. `w` [M, H, V, K] are fast weights; undefined: the states stand there.
 ModelOutput read_states(const ModelConfig& config, const ForwardOptions& options, const nn::Linear& head,
@@ -63,8 +73,5 @@ ModelOutput read_states(const ModelConfig& config, const ForwardOptions& options
 
 /// Each sample's last output: rows of [M, ...], zeros for a sample without one.
 Tensor last_rows(const Tensor& rows, const Tensor& offsets);
-
-/// Which output is not finite, if one is.
-Status finite_status(const ModelOutput& output);
 
 }  // namespace fastweights

@@ -24,9 +24,28 @@ at::Device find_device(const std::string& name) {
   throw std::runtime_error("[device] cuda cannot be used: " + refusal);
 }
 
-void use_tf32(Tf32 use) {
+namespace {
+
+std::string precision_name() {
+  switch (at::globalContext().float32MatmulPrecision()) {
+    case at::Float32MatmulPrecision::HIGHEST:
+      return "highest";
+    case at::Float32MatmulPrecision::HIGH:
+      return "high";
+    default:
+      return "medium";
+  }
+}
+
+}  // namespace
+
+Tf32Scope::Tf32Scope(Tf32 use) : before_(precision_name()) {
   at::globalContext().setFloat32MatmulPrecision(use == Tf32::Yes ? "high" : "highest");
 }
+
+Tf32Scope::~Tf32Scope() { at::globalContext().setFloat32MatmulPrecision(before_); }
+
+bool uses_tf32() { return precision_name() != "highest"; }
 
 std::string libtorch_version() { return TORCH_VERSION; }
 

@@ -127,7 +127,7 @@ double chosen_threshold(const Model& model, const Prepared& data, const RunConfi
 }
 
 RunResult finish(const Folder& folder, Trainer& trainer, const Prepared& data, const RunConfig& config) {
-  trainer.take_best();
+  trainer.restore_best();
   RunResult result = {.best_epoch = trainer.best_epoch()};
   result.threshold = chosen_threshold(trainer.model(), data, config);
   Json json = {{"best_epoch", result.best_epoch}, {"threshold", result.threshold}};
@@ -210,7 +210,8 @@ RunConfig read_run_config(const std::string& folder) {
 }
 
 RunResult train_run(const std::string& path, const RunConfig& config, const DataSet& data, RunStart start,
-                    const RunEvents& events, const std::string& start_from, const at::Device& device) {
+                    const RunEvents& events, const std::string& start_from, const at::Device& device,
+                    const TrainerOptions& options) {
   const Folder folder(path, events);
   const Prepared prepared = prepare_all(config, data);
   FW_CHECK(knows_anything(prepared.train, prepared.preparation, config.task), "[train] '", data.head.name,
@@ -218,7 +219,7 @@ RunResult train_run(const std::string& path, const RunConfig& config, const Data
   Model model(config.model, {.seed = static_cast<uint64_t>(config.training.seed), .device = device});
   const std::string taken = start_from.empty() ? "" : begin_with(model, start_from);
   Trainer trainer(model, {prepared.train, prepared.validation, prepared.preparation, config.task},
-                  config.training);
+                  config.training, options);
   if (start == RunStart::Fresh) {
     open_fresh(path, config, data, trainer);
     folder.note(message("a new run: ", prepared.train.samples(), " series to train on, ",
@@ -239,6 +240,7 @@ RunResult train_run(const std::string& path, const RunConfig& config, const Data
       folder.note(what);
       return {.end = RunEnd::NotFinite, .message = what};
     }
+    if (!step.note.empty()) folder.note(step.note);
     if (step.epoch_record) append_line(folder / "metrics.jsonl", epoch_json(*step.epoch_record));
     if (events.step) events.step(trainer, step);
     const bool stop = events.stop && events.stop();

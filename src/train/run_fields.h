@@ -61,7 +61,10 @@ template <typename Visit>
 void visit_fields(TrainConfig& c, Visit& visit) {
   visit("epochs", c.epochs);
   visit("batch_size", c.batch_size);
-  visit("like_length", c.like_length);
+  visit("bucket_batches", c.bucket_batches);
+  // the name in runs of version 0.1
+  if constexpr (requires { visit.renamed("like_length", c.bucket_batches); })
+    visit.renamed("like_length", c.bucket_batches);
   visit("learning_rate", c.learning_rate);
   visit("weight_decay", c.weight_decay);
   visit("clip", c.clip);

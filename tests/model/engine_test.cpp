@@ -136,7 +136,7 @@ TEST(Engine, SaysWhyItCannotAndLeavesItToTheDefinition) {
     model_with({}, Backend::Cpu).forward(input, {.observe = [](const Time&, const Samples&) {}});
   };
   EXPECT_EQ(error_message(observed),
-            "[model] backend cpu cannot be used: somebody wants to observe every evaluation");
+            "[model] backend cpu cannot be used: ForwardOptions::observe is set, and kernels do not report evaluations");
 }
 
 TEST(Engine, AutoTakesItAndSaysSo) {
