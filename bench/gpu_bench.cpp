@@ -12,7 +12,7 @@
 #include "selftest/engine_cases.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
-#include "tensor/tf32.h"
+#include "tensor/runtime.h"
 #include "train/device_adam.h"
 
 namespace fastweights::bench {
@@ -38,7 +38,7 @@ class GpuRun {
         input_(prepared(batch)),
         labels_(batch.labels.to(device)),
         parameters_(model_.parameter_tensors()),
-        adam_(model_, {}) {
+        adam_(*model_.network(), {}) {
     adam_.begin_step(1e-4);
   }
 
@@ -57,7 +57,7 @@ class GpuRun {
   void step() {
     const Tensor flat = gradient();
     const at::NoGradGuard no_grad;
-    adam_.apply(flat, flat.norm(), 1.0);
+    adam_.apply({.by_parameter = {}, .flat = flat, .norm = flat.norm()}, 1.0);
   }
   void forward() {
     const at::NoGradGuard no_grad;
@@ -68,17 +68,17 @@ class GpuRun {
   int64_t bytes() const { return input_.bytes(); }
 
  private:
-  PreparedInput prepared(const ScanBatch& batch) {
+  PreparedBatch prepared(const ScanBatch& batch) {
     const auto start = std::chrono::steady_clock::now();
-    PreparedInput input = model_.prepare({.series = batch.series});
+    PreparedBatch input = model_.prepare({.series = batch.series});
     synchronise(model_.device());
     prepare_ms_ = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     return input;
   }
 
-  FastWeightProgrammer model_;
+  Model model_;
   double prepare_ms_ = 0;
-  PreparedInput input_;
+  PreparedBatch input_;
   Tensor labels_;
   std::vector<Tensor> parameters_;
   DeviceAdam adam_;
@@ -144,7 +144,8 @@ void measure_graph(const std::string& shape, const char* what, const std::string
 
 void measure_tf32(const std::string& shape, GpuRun& run, const at::Device& device,
                   const ScanBenchSettings& settings) {
-  const Tf32Guard on(Tf32::Yes);
+  const Tensor exact = run.gradient();
+  const Tf32Scope on(Tf32::Yes);
   const double error = ((run.gradient() - exact).norm() / exact.norm()).item<double>();
   char note[80];
   std::snprintf(note, sizeof(note), "products in TF32: the gradient differs by %.1e", error);

@@ -211,7 +211,7 @@ int run_scan_bench(const ScanBenchSettings& settings) {
   std::vector<std::array<double, 2>> peaks;
   for (const ScanShape& shape : shapes) {
     if (!settings.json) {
-      const FastWeightProgrammer model(shape.config);
+      const Model model(shape.config);
       std::printf("%s: %s\n", shape.name.c_str(),
                   model.plan({.series = make_batch(shape).series})->message().c_str());
     }

@@ -41,24 +41,19 @@ ScanRun::ScanRun(Way way, const ProgrammerConfig& config, ScanBatch batch)
       parameters_(way == Way::Model ? model_.parameter_tensors() : tensors_of(parts_->parameters)),
       adam_(parameters_) {}
 
-// what FastWeightProgrammer::forward does, with the recurrence as a composition
-Tensor ScanRun::definition_outputs(const ForwardOptions& options) {
-  const RaggedSeries& series = batch_.series;
-  const int64_t samples = series.samples();
-  const SharedOptions shared = parts_->config.shared();
-  const Signal signal(shared, series);
-  const RaggedTimes ends = {signal.end(), at::arange(samples + 1, at::kLong)};
-  const Masks masks = make_masks(*parts_, options, samples, samples);
-  const Tensor w0 = initial_weights(*parts_, signal.at(Time(signal.begin())), signal.first(), {}, masks);
-  const Schedule schedule = make_schedule(shared, signal, signal.begin(), ends);
-  const EngineRun run = run_engine(parts_, signal, masks, w0, schedule, Backend::Reference);
+// what a model does, with the recurrence as a composition
+Tensor ScanRun::definition_outputs(const PassOptions& options) {
+  const auto batch = prepare_steps(parts_, {.series = batch_.series}, Reuse::Once);
+  const Masks masks = make_masks(*parts_, options, batch->samples(), batch->samples());
+  const Tensor w0 = initial_weights(*parts_, batch->begin, batch->first, {}, masks);
+  const EngineRun run = run_engine(parts_, *batch, masks, w0, Backend::Reference);
   backend_ = run.backend;
   plan_ = run.plan;
-  return readout(*parts_, signal.sample(ends), run.w, schedule.sample_index, masks);
+  return readout(*parts_, batch->query, run.w, batch->sample_index, masks);
 }
 
 Tensor ScanRun::outputs(const ForwardOptions& options) {
-  if (way_ == Way::Definition) return definition_outputs(options);
+  if (way_ == Way::Definition) return definition_outputs(PassOptions{options});
   const ModelOutput out = model_.forward({.series = batch_.series}, options);
   if (!out.status) throw std::runtime_error(out.status.message());
   backend_ = out.backend;

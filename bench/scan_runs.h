@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "fastweights/model.h"
 #include "fastweights/optimise.h"
 #include "model/parts.h"
-#include "model/programmer.h"
 #include "scan_shapes.h"
 
 /// One training step or one inference of a model, by the engine or by the definition.
@@ -31,11 +31,11 @@ class ScanRun {
 
  private:
   Tensor outputs(const ForwardOptions& options);  // [B, O]
-  Tensor definition_outputs(const ForwardOptions& options);
+  Tensor definition_outputs(const PassOptions& options);
 
   Way way_;
   ScanBatch batch_;
-  FastWeightProgrammer model_;
+  Model model_;
   std::shared_ptr<const ModelParts> parts_;  // the definition's own, with the same numbers
   std::vector<Tensor> parameters_;
   Adam adam_;

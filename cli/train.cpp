@@ -124,7 +124,6 @@ void run(const TrainCommand& command, Session& session) {
 // the GPU if there is one that can run this model, unless another device is requested
 at::Device device_for(const TrainCommand& command, const RunConfig& config, Progress& progress) {
   const at::Device device = find_device(command.device);
-  use_tf32(command.tf32 ? Tf32::Yes : Tf32::No);
   if (device.is_cpu()) return device;
   try {
     const Model model(config.model, {.device = device});
@@ -163,6 +162,7 @@ RunResult train_one(const TrainCommand& command, const Run& run, RunOptions opti
   options.events.note = [&](const std::string& line) { progress.note(line); };
   options.events.stop = [] { return interrupted != 0; };
   options.device = device_for(command, run.config, progress);
+  options.trainer.tf32 = command.tf32 ? Tf32::Yes : Tf32::No;
   RunResult result = train_run(run, options);
   progress.end();
   if (result.end == RunEnd::Stopped) {

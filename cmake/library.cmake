@@ -76,17 +76,21 @@ fastweights_layer(kernels
 
 fastweights_layer(model ABOVE nn control ops solve tensor base
   SOURCES
+  src/model/architecture.cpp
   src/model/batch.cpp
   src/model/block.cpp
   src/model/config_checks.cpp
   src/model/config_names.cpp
   src/model/engine.cpp
+  src/model/fast_weights.cpp
   src/model/field.cpp
   src/model/memory.cpp
+  src/model/network.cpp
+  src/model/output_index.cpp
   src/model/parts.cpp
+  src/model/prepared.cpp
   src/model/programmer.cpp
   src/model/programmer_config.cpp
-  src/model/resident.cpp
   src/model/schedule.cpp
   src/model/signal.cpp
   src/model/step_rows.cpp)
@@ -148,7 +152,6 @@ fastweights_layer(systems ABOVE model nn ops solve tensor base
   src/systems/continuous.cpp
   src/systems/discrete_fwp.cpp
   src/systems/evolve.cpp
-  src/systems/fast_weights.cpp
   src/systems/gradcheck.cpp
   src/systems/gru_cell.cpp
   src/systems/gru_ode.cpp
@@ -187,11 +190,11 @@ fastweights_layer(tensor ABOVE kernels base
 
 fastweights_layer(train ABOVE systems model report data environment solve tensor kernels base
   SOURCES
+  src/train/checkpoint.cpp
   src/train/clock.cpp
   src/train/compare.cpp
   src/train/cross_validate.cpp
   src/train/device_adam.cpp
-  src/train/device_training.cpp
   src/train/future.cpp
   src/train/metrics.cpp
   src/train/optimise.cpp
@@ -205,9 +208,12 @@ fastweights_layer(train ABOVE systems model report data environment solve tensor
   src/train/run_data.cpp
   src/train/run_files.cpp
   src/train/run_names.cpp
+  src/train/step.cpp
   src/train/task.cpp
+  src/train/tensor_adam.cpp
   src/train/trained_model.cpp
-  src/train/trainer.cpp)
+  src/train/trainer.cpp
+  src/train/training_steps.cpp)
 
 # the same kernels for wider registers, chosen at run time
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")

@@ -86,6 +86,9 @@ struct NamedModel {
   std::function<Architecture(const DataShape& shape)> options;
 };
 
+/// Where an architecture can be computed.
+enum class Devices { Cpu, CpuAndCuda };
+
 /// Everything the library knows about an architecture: its row in the registry. Functions get the options
 /// that they belong to; make_architecture_type() makes them from functions on the options' own type.
 struct ArchitectureType {
@@ -99,8 +102,11 @@ struct ArchitectureType {
   std::function<std::shared_ptr<const Network>(const ModelConfig&, const ModelOptions&)> make;
   /// Where the options keep their solver; empty for an architecture that solves no equation.
   std::function<SolverConfig*(Architecture&)> solver;
+  Devices devices = Devices::Cpu;
   std::vector<NamedModel> models;
 };
+
+inline std::string Architecture::name() const { return type_->name(*this); }
 
 /// Adds an architecture to those that files, `--model` and comparisons find by name. The type must outlive
 /// the program; names that exist already are an error, the same type twice is not.

@@ -11,9 +11,8 @@ namespace fastweights {
 at::Device find_device(const std::string& name);
 
 /// Whether matrix products of a GPU may round their factors to TF32, 11 bits instead of 24, on its tensor
-/// cores: for the whole process, at first not. Products of the slow net with many channels and of the readout
-/// are then faster and worse; the recurrence is always float32. bench/results/h200.md has figures.
+/// cores. Products of the slow net with many channels and of the readout are then faster and less accurate;
+/// the recurrence is always float32. bench/results/h200.md has figures.
 enum class Tf32 { No, Yes };
-void use_tf32(Tf32 use);
 
 }  // namespace fastweights

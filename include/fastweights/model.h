@@ -31,9 +31,9 @@ struct FastWeightState {
 struct ModelInput {
   RaggedSeries series;
   Tensor static_features = {};  // [B, F], if the model has them
-  /// Times per sample at which outputs are wanted, rising; default: the end of each series.
+  /// Times per sample at which outputs are requested, rising; default: the end of each series.
   std::optional<RaggedTimes> output_times = {};
-  /// Go on from here instead of W(t0).
+  /// Continue from here instead of W(t0).
   std::optional<FastWeightState> start = {};
 };
 
@@ -59,8 +59,9 @@ struct ModelOutput {
   FastWeightState last;  // at each sample's last output; `start` of a later call
   Status status;         // of the solve
   int64_t steps = 0, evaluations = 0;
-  /// Of a training pass of a variational system: what its loss has besides the task's, a number.
-  Tensor further_loss = {};
+  /// Scalar that training adds to the task's loss, such as the divergence of a variational model; or
+  /// undefined.
+  Tensor auxiliary_loss = {};
   std::string backend;  ///< that ran: reference, cpu-avx512, cpu-avx2, cpu-baseline or cuda
   MemoryPlan plan;      ///< of the fused engine
 };
@@ -70,11 +71,7 @@ enum class Mode { Evaluate, Train };
 struct ForwardOptions {
   Mode mode = Mode::Evaluate;  ///< Train: with dropout
   uint64_t seed = 0;           ///< of dropout
-  /// On a GPU: a number [1] int64 in its memory that is added to the seed, so that recorded work can draw
-  /// other masks each time.
-  Tensor more_seed = {};
-  /// Called with every time at which the signal was looked at, and what was there: value and derivative [B,
-  /// C].
+  /// Called with every time at which the signal is evaluated, its value and its derivative [B, C].
   std::function<void(const Time&, const Samples&)> observe = {};
 };
 
@@ -87,7 +84,33 @@ struct ModelOptions {
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
 
-class FastWeightProgrammer;
+class Network;
+
+/// How often a prepared batch is used. Often: on the CPU, too, the signal is sampled at all steps in advance
+/// where memory allows; otherwise block by block in every pass.
+enum class Reuse { Once, Often };
+
+/// An input on the device of a model, with all that does not depend on parameters: checks, steps, and the
+/// signal at all of their stages.
+class PreparedBatch {
+ public:
+  /// What an architecture prepares.
+  class Contents;
+
+  explicit PreparedBatch(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
+
+  int64_t samples() const;
+  /// Bytes that it holds beyond the input.
+  int64_t bytes() const;
+  /// Some of its samples, in this order. Samples that depend on each other (QueryTime::LastOfBatch,
+  /// StepRule::SharedGrid) cannot be selected once the signal is sampled.
+  PreparedBatch select(const std::vector<int64_t>& samples) const;
+
+  const Contents& contents() const { return *contents_; }
+
+ private:
+  std::shared_ptr<const Contents> contents_;
+};
 
 /// A model of any architecture: what is trained, evaluated, saved and compared. A copy shares the parameters.
 class Model {
@@ -95,8 +118,12 @@ class Model {
   explicit Model(const ModelConfig& config, const ModelOptions& options = {});
 
   /// Differentiable with respect to the parameters, the series' values, the static features and the start.
-  /// Only fast weight programmers take a `start`.
+  /// Only fast weight programmers take a `start`. It is forward(prepare(input, Reuse::Once)).
   ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
+
+  PreparedBatch prepare(const ModelInput& input, Reuse reuse = Reuse::Often) const;
+  /// On a GPU this pass synchronises with nothing, so its status is always good.
+  ModelOutput forward(const PreparedBatch& batch, const ForwardOptions& options = {}) const;
 
   const ModelConfig& config() const;
   /// Whether it solves an equation, so that there are methods, steps and several ways to its gradient.
@@ -117,8 +144,8 @@ class Model {
   /// What a training step on this input will take, without doing it; the definition has no plan.
   std::optional<MemoryPlan> plan(const ModelInput& input) const;
 
-  /// The fast weight programmer that it is, or null.
-  const FastWeightProgrammer* programmer() const;
+  /// The architecture with its parameters.
+  const std::shared_ptr<const Network>& network() const;
 
  private:
   struct Parts;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "fastweights/tensor.h"
@@ -8,6 +10,33 @@
 /// Losses to gradients to better parameters.
 
 namespace fastweights {
+
+/// The gradient of a training step.
+struct StepGradient {
+  std::vector<Tensor> by_parameter;  // one for each parameter
+  Tensor flat;                       // [P]: all of them on a GPU; otherwise undefined
+  Tensor norm;                       // []: 2-norm of all of them; not finite if the loss is not
+};
+
+/// Turns gradients into better parameters; Trainer takes any. Work between begin_step() calls may be recorded
+/// and replayed on a GPU.
+class Optimiser {
+ public:
+  virtual ~Optimiser() = default;
+
+  /// Announces a step and its learning rate.
+  virtual void begin_step(double learning_rate) = 0;
+  /// Changes the parameters. The gradient is scaled to the norm `clip` if it is longer (0: no limit); one
+  /// whose norm is not finite must change nothing.
+  virtual void apply(const StepGradient& gradient, double clip) = 0;
+  /// The last step had no finite gradient and does not count.
+  virtual void discard_step() {}
+
+  /// Copies of all that is needed to resume, by name.
+  virtual std::map<std::string, Tensor> state() const = 0;
+  /// Takes them from among the tensors of a checkpoint; throws before it changes anything.
+  virtual void set_state(const std::map<std::string, Tensor>& tensors) = 0;
+};
 
 struct AdamOptions {
   double learning_rate = 1e-3;
@@ -42,7 +71,7 @@ class Adam {
 
   /// Copies; a later step does not change them.
   AdamState state() const;
-  /// Goes on from there.
+  /// Continues from there.
   void set_state(const AdamState& state);
 
  private:

@@ -119,6 +119,7 @@ struct RunOptions {
   RunStart start = RunStart::Fresh;
   RunEvents events = {};
   at::Device device = at::kCPU;  ///< not a property of the run, which may be resumed elsewhere
+  TrainerOptions trainer = {};   ///< loss, optimiser and callbacks of one's own; TF32
 };
 
 struct PartResult {

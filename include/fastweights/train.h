@@ -1,18 +1,20 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "fastweights/device.h"
 #include "fastweights/metrics.h"
 #include "fastweights/model.h"
 #include "fastweights/optimise.h"
 #include "fastweights/safetensors.h"
 #include "fastweights/task.h"
 
-/// Training as a sequence of steps that can be left and taken up again: the same seed and the same number of
-/// threads give the same bits, whether it was interrupted or not.
+/// Training as a sequence of steps that can be interrupted and resumed: the same seed and the same number of
+/// threads give the same bits, interrupted or not.
 
 namespace fastweights {
 
@@ -24,10 +26,9 @@ enum class RateSchedule { Cosine, Plateau, Constant };
 enum class ClassWeights { None, Balanced };
 
 struct TrainConfig {
-  int64_t epochs = 0;      ///< 0: about 2,000 steps, at least 20 and at most 150 epochs
-  int64_t batch_size = 0;  ///< 0: a sixteenth of the data, at least 16 and at most 256
-  int64_t like_length =
-      1;  ///< of so many batches at a time, series of like length come into one; 1: by chance
+  int64_t epochs = 0;          ///< 0: about 2,000 steps, at least 20 and at most 150 epochs
+  int64_t batch_size = 0;      ///< 0: a sixteenth of the data, at least 16 and at most 256
+  int64_t bucket_batches = 1;  ///< sort by length within pools of this many batches; 1: no bucketing
   double learning_rate = 1e-3;
   double weight_decay = 0.01;
   double clip = 1;  ///< largest 2-norm of a gradient; 0: any
@@ -38,7 +39,7 @@ struct TrainConfig {
   std::string metric = {};  ///< that chooses the model; empty: auroc of two classes, accuracy of more, mse
   ClassWeights class_weights = ClassWeights::None;
   double positive_weight = 0;  ///< of the second of two classes; 0: as class_weights says
-  double penalty = 0;          ///< the published regulariser: so much of the parameters' 2-norms
+  double penalty = 0;          ///< the published regulariser: weight of the sum of the parameters' 2-norms
   double head_rate = 1;        ///< factor of the learning rate of the last layer
   std::string threshold_for = "balanced_accuracy";  ///< what the threshold of two classes is chosen for
   int64_t seed = 1;
@@ -86,68 +87,60 @@ struct TrainStep {
   int64_t epoch = 0, step = 0, steps = 0;  ///< from 1; steps of the epoch
   int64_t samples = 0;
   double loss = 0, gradient_norm = 0, learning_rate = 0;
+  bool replayed = false;  ///< as a recorded CUDA graph
+  /// A line for the log: why steps are not replayed from here on; otherwise empty.
+  std::string note = {};
   std::string trouble = {};                     ///< what is not finite; the parameters are as before the step
   std::vector<int64_t> batch = {};              ///< samples, if there is trouble
   std::optional<TrainEpoch> epoch_record = {};  ///< if the step was the last of an epoch
 };
 
-class DeviceTraining;
+/// What a program can put in place of the built-in parts.
+struct TrainerOptions {
+  /// The loss [] of outputs [M, O]; of the batch the truth is set, not the input. Default: task_loss().
+  std::function<Tensor(const Tensor& outputs, const Batch& batch)> loss = {};
+  /// Makes the optimiser of the model's parameters. Default: Adam, fused on a GPU.
+  std::function<std::unique_ptr<Optimiser>(const Model& model)> optimiser = {};
+  std::function<void(const TrainStep&)> on_step = {};    ///< called after each step
+  std::function<void(const TrainEpoch&)> on_epoch = {};  ///< called after each epoch
+  Tf32 tf32 = Tf32::No;                                  ///< for steps and validation of this training alone
+};
 
 /// A model on a GPU is trained there.
 class Trainer {
  public:
-  Trainer(Model model, TrainData data, const TrainConfig& config);
+  Trainer(Model model, TrainData data, const TrainConfig& config, TrainerOptions options = {});
+  ~Trainer();
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
 
-  /// One batch; after the last one of an epoch the model is tried on the validation set.
+  /// One batch; after the last one of an epoch the model is evaluated on the validation set.
   TrainStep step();
   bool finished() const;
 
-  /// With numbers in place of what was left open.
-  const TrainConfig& config() const { return config_; }
-  const Model& model() const { return model_; }
+  /// With values in place of what was left open.
+  const TrainConfig& config() const;
+  const Model& model() const;
   int64_t steps_per_epoch() const;
-  int64_t steps_done() const { return steps_; }
-  int64_t epochs_done() const { return epoch_; }
-  double best_value() const { return best_value_; }
-  int64_t best_epoch() const { return best_epoch_; }
+  int64_t steps_done() const;
+  int64_t epochs_done() const;
+  double best_value() const;
+  int64_t best_epoch() const;
 
-  /// Parameters become those of the best epoch.
-  void take_best();
+  /// Sets the parameters to those of the best epoch.
+  void restore_best();
 
-  /// All that is needed to go on.
+  /// All that is needed to resume.
   NamedTensors state() const;
   void set_state(const NamedTensors& state);
 
  private:
-  double rate() const;
-  void take_step(TrainStep& record, const std::vector<int64_t>& samples, uint64_t seed);
-  void take_device_step(TrainStep& record, const std::vector<int64_t>& samples, uint64_t seed);
-  double last_rate() const;
-  AdamState adam_state() const;
-  const std::vector<std::vector<int64_t>>& batches();
-  TrainEpoch end_epoch();
-  double slack() const;
-  void choose(TrainEpoch& record);
-
-  Model model_;
-  TrainData data_;
-  TrainConfig config_;
-  Adam adam_;                               // on the CPU
-  std::shared_ptr<DeviceTraining> device_;  // or all of it on a GPU
-  Tensor class_weights_;                    // [K], or undefined
-  int64_t epoch_ = 0, step_in_epoch_ = 0, steps_ = 0;
-  double loss_sum_ = 0, seconds_ = 0;
-  double best_value_;
-  int64_t best_epoch_ = 0, waited_ = 0;
-  double plateau_factor_ = 1;
-  std::vector<Tensor> best_;  // parameters
-  std::vector<std::vector<int64_t>> batches_;
-  int64_t batches_of_ = -1;  // the epoch they belong to
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
 };
 
-/// All samples once, in batches in random order. Of `like_length` batches at a time, series of like length
-/// come into one.
-std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t size, int64_t like_length,
+/// All samples once, in batches in random order, sorted by length within pools of `bucket_batches` batches.
+std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t size, int64_t bucket_batches,
                                                  uint64_t seed);
 
 /// Shares of the training set per class as weights with mean 1 over the samples: [K].

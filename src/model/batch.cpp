@@ -8,12 +8,12 @@ namespace fastweights {
 namespace {
 
 void check_static_features(const SharedOptions& config, const Tensor& features, int64_t samples) {
-  const int64_t wanted = config.static_features;
-  FW_CHECK(wanted > 0 || !features.defined(), "[model] this model takes no static features");
-  if (wanted == 0) return;
+  const int64_t count = config.static_features;
+  FW_CHECK(count > 0 || !features.defined(), "[model] this model takes no static features");
+  if (count == 0) return;
   FW_CHECK(
-      features.defined() && features.dim() == 2 && features.size(0) == samples && features.size(1) == wanted,
-      "[model] static features must be [", samples, ", ", wanted, "], got ",
+      features.defined() && features.dim() == 2 && features.size(0) == samples && features.size(1) == count,
+      "[model] static features must be [", samples, ", ", count, "], got ",
       features.defined() ? message(features.sizes()) : "nothing");
   const Tensor bad = at::nonzero(at::isfinite(features.detach()).logical_not());
   FW_CHECK(bad.size(0) == 0, "[model] sample ", bad[0][0].item<int64_t>(), ": static feature ",
@@ -23,16 +23,17 @@ void check_static_features(const SharedOptions& config, const Tensor& features, 
 }
 
 // output times in the time of the series: as asked for, or the end of each
-RaggedTimes wanted_times(const ModelInput& input) {
+RaggedTimes requested_times(const ModelInput& input) {
   const RaggedSeries& series = input.series;
   const Tensor ends = series.times.index_select(0, series.offsets.slice(0, 1) - 1);
   if (!input.output_times) return {ends, at::arange(series.samples() + 1, at::kLong)};
-  const RaggedTimes& wanted = *input.output_times;
-  FW_CHECK(wanted.times.defined() && wanted.times.dim() == 1 && wanted.times.scalar_type() == at::kDouble &&
-               wanted.offsets.defined() && wanted.offsets.dim() == 1 &&
-               wanted.offsets.scalar_type() == at::kLong && wanted.offsets.size(0) == series.samples() + 1,
+  const RaggedTimes& requested = *input.output_times;
+  FW_CHECK(requested.times.defined() && requested.times.dim() == 1 &&
+               requested.times.scalar_type() == at::kDouble && requested.offsets.defined() &&
+               requested.offsets.dim() == 1 && requested.offsets.scalar_type() == at::kLong &&
+               requested.offsets.size(0) == series.samples() + 1,
            "[model] output times must be float64 [M] with int64 offsets [", series.samples() + 1, "]");
-  const Tensor times = wanted.times.detach().contiguous(), offsets = wanted.offsets.contiguous();
+  const Tensor times = requested.times.detach().contiguous(), offsets = requested.offsets.contiguous();
   const double* t = times.data_ptr<double>();
   const int64_t* o = offsets.data_ptr<int64_t>();
   FW_CHECK(o[0] == 0 && o[series.samples()] == times.size(0),
@@ -89,27 +90,27 @@ CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const
   FW_CHECK(series.channels() == config.channels, "[model] the series have ", series.channels(),
            " channels, the model takes ", config.channels);
   check_static_features(config, input.static_features, series.samples());
-  const RaggedTimes wanted = wanted_times(input);
+  const RaggedTimes requested = requested_times(input);
   series.values = series.values.to(type);
   const Tensor& features = input.static_features;
-  return {series, features.defined() ? features.to(type) : features, wanted};
+  return {series, features.defined() ? features.to(type) : features, requested, !input.output_times};
 }
 
-ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked, const ModelInput& input,
-                            const at::Device& place) {
+ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked,
+                            const std::optional<FastWeights>& start, const at::Device& device) {
   const RaggedSeries& series = checked.series;
-  const at::Device device = needs_gradient({series.values}) ? at::Device(at::kCPU) : place;
+  const at::Device signal_device = needs_gradient({series.values}) ? at::Device(at::kCPU) : device;
   ModelBatch batch = {.series = series,
                       .static_features = checked.static_features,
-                      .wanted = checked.wanted,
-                      .signal = Signal(config, series, device),
+                      .requested = checked.requested,
+                      .signal = Signal(config, series, signal_device),
                       .outputs = {},
                       .begin = {},
                       .schedule = {}};
   const Signal& signal = batch.signal;
-  const RaggedTimes& wanted = checked.wanted;
-  batch.outputs = {input.output_times ? signal.clock(wanted) : signal.end(), wanted.offsets};
-  batch.begin = input.start ? signal.clock({input.start->t, batch.all()}) : signal.begin();
+  const RaggedTimes& requested = checked.requested;
+  batch.outputs = {checked.at_ends ? signal.end() : signal.clock(requested), requested.offsets};
+  batch.begin = start ? signal.clock({start->t, batch.all()}) : signal.begin();
   batch.schedule = make_schedule(config, signal, batch.begin, batch.outputs);
   return batch;
 }
@@ -118,7 +119,7 @@ ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input) {
   const SharedOptions shared = parts.config.shared();
   const CheckedInput checked = check_input(shared, parts.type(), input);
   if (input.start) check_start(*input.start, parts, checked.series);
-  return make_model_batch(shared, checked, input, parts.device());
+  return make_model_batch(shared, checked, input.start, parts.device());
 }
 
 Samples query_samples(const ModelParts& parts, const ModelBatch& batch, const ForwardOptions& options) {
@@ -146,11 +147,11 @@ Tensor last_times(const ModelInput& input, const ModelBatch& batch) {
   const RaggedSeries& series = batch.series;
   const Tensor starts =
       input.start ? input.start->t : series.times.index_select(0, series.offsets.slice(0, 0, -1));
-  const RaggedTimes& wanted = batch.wanted;
-  if (wanted.times.size(0) == 0) return starts;
-  const Tensor counts = wanted.offsets.slice(0, 1) - wanted.offsets.slice(0, 0, -1);
-  const Tensor last_row = at::clamp(wanted.offsets.slice(0, 1) - 1, 0, wanted.times.size(0) - 1);
-  return at::where(counts > 0, wanted.times.index_select(0, last_row), starts);
+  const RaggedTimes& requested = batch.requested;
+  if (requested.times.size(0) == 0) return starts;
+  const Tensor counts = requested.offsets.slice(0, 1) - requested.offsets.slice(0, 0, -1);
+  const Tensor last_row = at::clamp(requested.offsets.slice(0, 1) - 1, 0, requested.times.size(0) - 1);
+  return at::where(counts > 0, requested.times.index_select(0, last_row), starts);
 }
 
 }  // namespace fastweights

@@ -5,14 +5,14 @@
 #include "model/signal.h"
 
 /// An input as the model sees it: checked, on the model's clock, with its steps. The series is on the CPU;
-/// the signal of a model on a GPU is there, unless somebody wants gradients of the series' values.
+/// the signal of a model on a GPU is there, unless gradients of the series' values are recorded.
 
 namespace fastweights {
 
 struct ModelBatch {
   RaggedSeries series;
   Tensor static_features;
-  RaggedTimes wanted;  // output times in the time of the series ...
+  RaggedTimes requested;  // output times in the time of the series ...
   Signal signal;
   RaggedTimes outputs;  // ... and on the signal's clock
   Tensor begin;         // [B] on the clock
@@ -24,17 +24,18 @@ struct ModelBatch {
 
 ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input);
 
-/// What all systems ask of an input, after checks; values and static features have this type.
+/// What all architectures read of an input, after checks; values and static features have this type.
 struct CheckedInput {
   RaggedSeries series;
   Tensor static_features;
-  RaggedTimes wanted;
+  RaggedTimes requested;
+  bool at_ends = false;  // no output times were given: outputs are at the ends
 };
 CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input);
 
-/// The same for any system: `place` is where the signal is made.
-ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked, const ModelInput& input,
-                            const at::Device& place);
+/// The same for any architecture: the signal is made on `device`.
+ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked,
+                            const std::optional<FastWeights>& start, const at::Device& device);
 
 /// The signal where the query looks, one row per output.
 Samples query_samples(const ModelParts& parts, const ModelBatch& batch, const ForwardOptions& options);

@@ -12,17 +12,17 @@
 namespace fastweights {
 namespace {
 
-// indices go where the numbers are
+// indices go where the activations are
 void move_block(Block& block, const at::Device& device) {
   block.on_device = {on_device(block.offsets, device), on_device(block.output_steps, device),
                      on_device(block.output_offsets, device)};
-  for (Tensor* tensor : {&block.rows, &block.wanted, &block.ends}) *tensor = on_device(*tensor, device);
+  for (Tensor* tensor : {&block.rows, &block.requested, &block.ends}) *tensor = on_device(*tensor, device);
 }
 
 Block make_block(const BlockTask& task, int64_t begin, int64_t end) {
   const int64_t samples = task.rows.samples();
   const int64_t* offsets = task.rows.offsets.data_ptr<int64_t>();
-  std::vector<int64_t> rows, own_offsets = {0}, steps, output_offsets = {0}, wanted, ends;
+  std::vector<int64_t> rows, own_offsets = {0}, steps, output_offsets = {0}, requested, ends;
   Block block;
   const bool whole = begin == 0 && end >= task.rows.longest;
   int64_t listed = 0;
@@ -31,11 +31,11 @@ Block make_block(const BlockTask& task, int64_t begin, int64_t end) {
     const int64_t first = std::min(begin, length), last = std::min(end, length);
     for (int64_t n = first; n < last && !whole; ++n) rows.push_back(offsets[b] + n);
     own_offsets.push_back(own_offsets.back() + last - first);
-    for (const int64_t step : task.wanted[b]) {
-      const int64_t place = listed++;
+    for (const int64_t step : task.requested[b]) {
+      const int64_t index = listed++;
       if ((step <= begin && begin > 0) || step > end) continue;
-      block.places.push_back(place);
-      wanted.push_back(static_cast<int64_t>(steps.size()));
+      block.order.push_back(index);
+      requested.push_back(static_cast<int64_t>(steps.size()));
       steps.push_back(step - begin);
     }
     ends.push_back(static_cast<int64_t>(steps.size()));
@@ -46,17 +46,17 @@ Block make_block(const BlockTask& task, int64_t begin, int64_t end) {
   block.offsets = at::tensor(own_offsets, at::kLong);
   block.output_steps = at::tensor(steps, at::kLong);
   block.output_offsets = at::tensor(output_offsets, at::kLong);
-  block.wanted = at::tensor(wanted, at::kLong);
+  block.requested = at::tensor(requested, at::kLong);
   block.ends = at::tensor(ends, at::kLong);
-  if (task.steps) move_block(block, task.steps->dt.device());
+  if (task.on_gpu()) move_block(block, task.parts->device());
   return block;
 }
 
 struct BlockInput {
-  Tensor times;      // [R, Z]: when the signal is looked at, for the stages or once per step; on the CPU
+  Tensor times;      // [R, Z]: when to evaluate the signal, for the stages or once per step; or ...
   Tensor dt;         // [R]
-  Samples x = {};    // [R, Z, C] on a GPU
-  Tensor rows = {};  // [R]: whose they are, on a GPU
+  Samples x = {};    // [R, Z, C] ... the signal itself
+  Tensor rows = {};  // [R]: the sample of each row
   int64_t z() const { return times.defined() ? times.size(1) : any().size(1); }
   const Tensor& any() const { return x.value.defined() ? x.value : x.derivative; }
 };
@@ -71,8 +71,7 @@ BlockInput steps_input(const SampledSteps& steps, const Block& block) {
 
 BlockInput block_input(const BlockTask& task, const Block& block) {
   if (task.steps) return steps_input(*task.steps, block);
-  const bool once = task.parts->layer_count() == 1 && task.shared.keys && task.shared.values;
-  const Tensor times = once ? task.rows.times.slice(1, 0, 1) : task.rows.times;
+  const Tensor times = task.samples_once() ? task.rows.times.slice(1, 0, 1) : task.rows.times;
   const Tensor dt = task.rows.dt.to(task.parts->type());
   if (!block.rows.defined()) return {times.contiguous(), dt};
   return {times.index_select(0, block.rows), dt.index_select(0, block.rows)};
@@ -131,8 +130,8 @@ ScanInput with_index(ScanInput input, const BlockInput& from, const Block& block
   return input;
 }
 
-ScanInput programmed_on_device(const BlockTask& task, const Block& block, const BlockInput& input, int64_t l,
-                               const Samples& x, const Tensor& w) {
+ScanInput programd_on_device(const BlockTask& task, const Block& block, const BlockInput& input, int64_t l,
+                             const Samples& x, const Tensor& w) {
   const ModelParts& parts = *task.parts;
   const bool single = parts.layer_count() == 1;
   const Tensor& offsets = block.on_device.offsets;
@@ -153,11 +152,11 @@ ScanInput programmed_on_device(const BlockTask& task, const Block& block, const 
 }
 
 // keys, values and rates of a layer at all stages
-ScanInput programmed(const BlockTask& task, const Block& block, const BlockInput& input, int64_t l,
-                     const Samples& x, const Tensor& w) {
+ScanInput programd(const BlockTask& task, const Block& block, const BlockInput& input, int64_t l,
+                   const Samples& x, const Tensor& w) {
   const ModelParts& parts = *task.parts;
   Tensor mask = task.masks.values[l];
-  if (task.steps) return programmed_on_device(task, block, input, l, x, w);
+  if (task.on_gpu()) return programd_on_device(task, block, input, l, x, w);
   if (mask.defined()) {
     const Tensor counts = (block.offsets.slice(0, 1) - block.offsets.slice(0, 0, -1)) * input.z();
     mask = mask.repeat_interleave(counts, 0);
@@ -183,7 +182,7 @@ Below layer_below(const BlockTask& task, const Block& block, const BlockInput& i
   const ModelParts& parts = *task.parts;
   const nn::Query query = layer_query(parts, l, x);
   const bool moving = query.q.derivative.defined();
-  ScanInput given = programmed(task, block, input, l, x, w);
+  ScanInput given = programd(task, block, input, l, x, w);
   std::vector<Tensor> queries = {query.q.value};
   if (moving) queries.push_back(query.q.derivative);
   given.q = by_step(at::stack(queries, 1), input.z(), input.z());
@@ -205,7 +204,8 @@ Below layer_below(const BlockTask& task, const Block& block, const BlockInput& i
 Tensor run_block(const BlockTask& task, const Block& block, const Tensor& w) {
   const ModelParts& parts = *task.parts;
   const BlockInput input = block_input(task, block);
-  const bool collapse = parts.layer_count() == 1 && !task.steps && task.scan.backend != Backend::Reference &&
+  const bool collapse = parts.layer_count() == 1 && !task.on_gpu() &&
+                        task.scan.backend != Backend::Reference &&
                         nn::collapses(parts.layers[0], parts.wiring);
   if (collapse) return collapsed_layer(task, block, input, w.select(1, 0)).w.unsqueeze(1);
   Samples x = block_signal(task, block, input);
@@ -213,7 +213,7 @@ Tensor run_block(const BlockTask& task, const Block& block, const Tensor& w) {
   for (int64_t l = 0; l < parts.layer_count(); ++l) {
     const Tensor here = w.select(1, l);
     if (l + 1 == parts.layer_count()) {
-      weights.push_back(scan(programmed(task, block, input, l, x, here), task.scan).w);
+      weights.push_back(scan(programd(task, block, input, l, x, here), task.scan).w);
       break;
     }
     Below below = layer_below(task, block, input, l, x, here);
@@ -231,14 +231,14 @@ std::vector<Block> make_blocks(const BlockTask& task) {
   return blocks;
 }
 
-// row of the blocks' outputs, one block after another, for each place of the list
+// row of the blocks' outputs, one block after another, for each requested step
 Tensor output_order(const std::vector<Block>& blocks) {
   std::vector<int64_t> order;
   int64_t row = 0;
   for (const Block& block : blocks) {
-    for (const int64_t place : block.places) {
-      order.resize(std::max<size_t>(order.size(), place + 1));
-      order[place] = row++;
+    for (const int64_t index : block.order) {
+      order.resize(std::max<size_t>(order.size(), index + 1));
+      order[index] = row++;
     }
   }
   return at::tensor(order, at::kLong);
@@ -252,7 +252,7 @@ std::vector<Tensor> with_parameters(const Tensor& w, const std::vector<Tensor>& 
   return result;
 }
 
-// what is made of the data and wants a gradient
+// what is made of the data and requires a gradient
 std::vector<Tensor> differentiable_data(const BlockTask& task) {
   std::vector<Tensor> data;
   if (task.steps) {
@@ -283,8 +283,8 @@ std::vector<Tensor> backward(const Replay& replay, const Tensor& grad) {
     const at::AutoGradMode on(true);
     const Tensor begin = replay.begins[i].detach().set_requires_grad(true);
     const Tensor w = run_block(replay.task, block, begin);
-    const int64_t first = last - block.wanted.size(0);
-    Tensor grad_w = at::zeros_like(w).index_copy(0, block.wanted, grads.slice(0, first, last));
+    const int64_t first = last - block.requested.size(0);
+    Tensor grad_w = at::zeros_like(w).index_copy(0, block.requested, grads.slice(0, first, last));
     if (grad_end.defined()) grad_w = grad_w.index_add(0, block.ends, grad_end);
     last = first;
     const std::vector<Tensor> found =
@@ -304,9 +304,9 @@ Block whole_block(const BlockTask& task) {
 
 Tensor run_blocks(const BlockTask& task, const Tensor& w0) {
   if (task.whole && task.block_steps >= task.rows.longest)
-    return run_block(task, *task.whole, w0).index_select(0, task.whole->wanted);
+    return run_block(task, *task.whole, w0).index_select(0, task.whole->requested);
   std::vector<Block> blocks = make_blocks(task);
-  if (blocks.size() == 1) return run_block(task, blocks[0], w0).index_select(0, blocks[0].wanted);
+  if (blocks.size() == 1) return run_block(task, blocks[0], w0).index_select(0, blocks[0].requested);
 
   Replay replay = {task, std::move(blocks), {}, task.parts->field_parameters(), {}};
   for (const Tensor& data : differentiable_data(task)) replay.parameters.push_back(data);
@@ -319,7 +319,7 @@ Tensor run_blocks(const BlockTask& task, const Tensor& w0) {
     for (const Block& block : replay.blocks) {
       if (record) replay.begins.push_back(w);
       const Tensor all = run_block(task, block, w);
-      outputs.push_back(all.index_select(0, block.wanted));
+      outputs.push_back(all.index_select(0, block.requested));
       w = all.index_select(0, block.ends);
     }
   }

@@ -57,13 +57,4 @@ void visit_common(Options& o, Fields& visit) {
   visit("time_unit", o.time_unit);
 }
 
-/// Sizes, the architecture's name, then its own fields.
-void visit_fields(ModelConfig& config, Fields& visit);
-
-/// A model's configuration as the present version writes it, from one of version 0.1.
-Json upgraded_model_json(Json json);
-
-/// An error for a key that another architecture has, and this one does not.
-void check_architecture_keys(const Json& given, const ModelConfig& base);
-
 }  // namespace fastweights

@@ -2,18 +2,20 @@
 
 #include <memory>
 
-#include "model/block.h"
-#include "model/parts.h"
-#include "model/schedule.h"
-#include "model/signal.h"
-#include "model/step_rows.h"
+#include "model/prepared.h"
 
-/// The fused engine behind a model: all steps of all samples through the op scan, in blocks of time.
+/// The fused engine: all steps of all samples through the op scan, in blocks of time.
 
 namespace fastweights {
 
-/// Why the kernels cannot do this, or an empty text.
+/// Why the kernels cannot compute this, or an empty text.
 std::string engine_refusal(const ModelParts& parts, const ForwardOptions& options);
+
+/// Whether the model's configuration lets the engine compute at least some passes.
+bool has_engine(const ModelParts& parts);
+
+/// The backend of the engine where the model is: Cpu or Cuda.
+Backend engine_backend(const ModelParts& parts);
 
 struct EngineRun {
   Tensor w;     // [M, L, H, V, K] at the outputs
@@ -24,24 +26,16 @@ struct EngineRun {
   std::string backend;
 };
 
-/// Steps of a batch before the first one is done, and where they look.
-struct EngineSteps {
-  int64_t steps = 0;          // of the batch
-  std::vector<Place> places;  // of row j of the schedule's ts for sample b at [j * B + b]
-  StepRows rows;
-  SharedRows shared;
-  std::vector<std::vector<int64_t>> wanted;  // per sample: steps after which W is wanted, rising
-  ScanMethod method;
-};
-EngineSteps engine_steps(const ModelParts& parts, const Signal& signal, int64_t samples,
-                         const Schedule& schedule);
+/// The steps of a batch as the blocks take them. The model may have another memory limit than the one that
+/// prepared the batch.
+BlockTask block_task(const std::shared_ptr<const ModelParts>& parts, const PreparedSteps& batch,
+                     const Masks& masks, Backend backend);
 
-/// `backend` is Cpu, or Reference: then the op's definition does the recurrence.
-EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Masks& masks,
-                     const Tensor& w0, const Schedule& schedule, Backend backend);
+/// `backend` is Cpu, Cuda, or Reference: then the op's definition does the recurrence.
+EngineRun run_engine(const std::shared_ptr<const ModelParts>& parts, const PreparedSteps& batch,
+                     const Masks& masks, const Tensor& w0, Backend backend);
 
 /// The plan of such a run with gradients.
-MemoryPlan plan_engine(const std::shared_ptr<const ModelParts>& parts, const Signal& signal, const Tensor& w0,
-                       const Schedule& schedule);
+MemoryPlan plan_engine(const std::shared_ptr<const ModelParts>& parts, const PreparedSteps& batch);
 
 }  // namespace fastweights

@@ -22,7 +22,7 @@ Tensor layer_slope(const ModelParts& parts, int64_t l, const Samples& x, const T
   return slope_of(parts.wiring, nn::program(parts.layers[l], parts.wiring, x, masks.values[l]), w);
 }
 
-// x of the next layer as in the paper: FFN(W q), with its time derivative where the drive wants x'
+// x of the next layer as in the paper: FFN(W q), with its time derivative where the drive needs x'
 Samples read_weights(const ModelParts& parts, int64_t l, const Samples& x, const Tensor& w,
                      const Tensor& slope) {
   const nn::Query query = layer_query(parts, l, x);
@@ -124,14 +124,15 @@ Tensor initial_weights(const ModelParts& parts, const Samples& x, const Tensor& 
   Tensor w;  // [B, H, V, K] of the first layer
   const Tensor zero = nothing.select(1, 0);
   if (kind == InitialWeights::StaticFeatures) {
-    const Tensor numbers = linear(*parts.static_out, at::relu(linear(*parts.static_hidden, static_features)));
-    if (parts.layers.empty()) return numbers.view(shape);
+    const Tensor projected =
+        linear(*parts.static_out, at::relu(linear(*parts.static_hidden, static_features)));
+    if (parts.layers.empty()) return projected.view(shape);
     // the static network writes once, by Hebb's rule, whatever the rule is
     nn::Wiring plain = wiring;
     plain.rule = hebb();
     plain.learning_rate = LearningRate::Sigmoid;
     plain.value_activation = ValueActivation::Tanh;
-    w = slope_of(plain, nn::split_program(numbers.view({samples, wiring.heads, -1}), plain), zero);
+    w = slope_of(plain, nn::split_program(projected.view({samples, wiring.heads, -1}), plain), zero);
   } else if (kind == InitialWeights::FirstObservation) {
     const Tensor projected = linear(*parts.first, first);
     if (parts.layers.empty()) return projected.view(shape);

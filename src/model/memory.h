@@ -8,11 +8,8 @@ namespace fastweights {
 
 enum class Recording { No, Yes };
 
-/// Block lengths for solver.memory_limit of the task's model, or for a limit of our own where that is 0.
+/// Block lengths for solver.memory_limit of the task's model. Without one the limit is a constant on the CPU,
+/// and on a GPU a share of the memory that was free when the model was moved there.
 MemoryPlan plan_memory(const BlockTask& task, Recording recording);
-
-/// The same for steps on a GPU; without a limit, most of the memory that was free when the first one was
-/// made.
-MemoryPlan plan_device_memory(const BlockTask& task, Recording recording);
 
 }  // namespace fastweights

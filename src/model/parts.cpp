@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "tensor/autograd.h"
+#include "tensor/device.h"
 #include "tensor/random_tensor.h"
 
 namespace fastweights {
@@ -85,8 +86,8 @@ ModelParts make_parts(const ProgrammerConfig& config, const ModelOptions& option
   }
   if (config.initial == InitialWeights::StaticFeatures) {
     parts.static_hidden = make.linear("static.hidden", config.static_features, config.static_hidden_size);
-    const int64_t numbers = wiring.heads * (wiring.key_width + wiring.value_width + 1);
-    parts.static_out = make.linear("static.out", config.static_hidden_size, is_map ? state : numbers);
+    const int64_t projections = wiring.heads * (wiring.key_width + wiring.value_width + 1);
+    parts.static_out = make.linear("static.out", config.static_hidden_size, is_map ? state : projections);
   }
   if (!is_map) parts.out = make.linear("out", wiring.read_width(), config.hidden_size);
   parts.ff = make.feed_forward("ff", config.hidden_size, feed_forward_size);
@@ -97,13 +98,21 @@ ModelParts make_parts(const ProgrammerConfig& config, const ModelOptions& option
   return parts;
 }
 
+namespace {
+
+// of the memory that is free, for training steps; the rest is for data, parameters and other programs
+constexpr double kStepShare = 0.7;
+
+}  // namespace
+
 void move_parts(ModelParts& parts, const at::Device& device) {
   const at::NoGradGuard no_grad;
   std::vector<Tensor> all;
   for (const auto& [name, tensor] : parts.parameters) all.push_back(tensor.detach().reshape({-1}));
   parts.flat = at::cat(all, 0).to(device);
+  parts.device_limit = static_cast<int64_t>(kStepShare * static_cast<double>(device_memory(device).free));
   int64_t first = 0;
-  // in place: whoever holds a parameter holds it still
+  // in place: layers keep their parameters
   for (auto& [name, tensor] : parts.parameters) {
     const int64_t count = tensor.numel();
     tensor.set_data(parts.flat.slice(0, first, first + count).view(tensor.sizes()));
@@ -126,7 +135,7 @@ std::vector<Tensor> ModelParts::field_parameters() const {
   return result;
 }
 
-Masks make_masks(const ModelParts& parts, const ForwardOptions& options, int64_t samples, int64_t rows) {
+Masks make_masks(const ModelParts& parts, const PassOptions& options, int64_t samples, int64_t rows) {
   const ProgrammerConfig& c = parts.config;
   Masks masks;
   masks.values.resize(parts.layers.size());
@@ -135,7 +144,7 @@ Masks make_masks(const ModelParts& parts, const ForwardOptions& options, int64_t
   const auto mask = [&](at::IntArrayRef shape, double rate) {
     return parts.device().is_cpu()
                ? dropout_mask(shape, rate, random, parts.type())
-               : device_dropout_mask(shape, rate, random, parts.device(), options.more_seed);
+               : device_dropout_mask(shape, rate, random, parts.device(), options.device_seed);
   };
   if (c.value_dropout > 0) {
     for (Tensor& values : masks.values)

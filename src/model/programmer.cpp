@@ -1,32 +1,18 @@
 #include "model/programmer.h"
 
-#include <algorithm>
-#include <cmath>
-
 #include "base/error.h"
-#include "model/batch.h"
 #include "model/engine.h"
-#include "model/resident.h"
 #include "nn/cuda/device_net.h"
+#include "ops/scan/cuda/time_parallel.h"
+#include "ops/scan/plan.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 
 namespace fastweights {
-
-struct FastWeightProgrammer::Parts : ModelParts {};
-
-int64_t PreparedInput::samples() const { return static_cast<int64_t>(resident_->samples.size()); }
-
-int64_t PreparedInput::bytes() const { return resident_->bytes(); }
-
-PreparedInput PreparedInput::select(const std::vector<int64_t>& samples) const {
-  return PreparedInput(fastweights::select(*resident_, samples));
-}
-
 namespace {
 
 // a model is where its parameters are
-void check_place(const ProgrammerConfig& config, const ModelOptions& options) {
+void check_options(const ProgrammerConfig& config, const ModelOptions& options) {
   if (options.device.is_cpu()) return;
   FW_CHECK(options.device.is_cuda(), "[model] a model is on the CPU or on a CUDA device, not on ",
            options.device);
@@ -34,7 +20,7 @@ void check_place(const ProgrammerConfig& config, const ModelOptions& options) {
            "[model] only the first CUDA device can be used, not ", options.device);
   const std::string refusal = device_refusal();
   if (!refusal.empty()) throw std::runtime_error("[model] device cuda cannot be used: " + refusal);
-  FW_CHECK(options.type == at::kFloat, "[model] on a GPU numbers are float32, not ", options.type);
+  FW_CHECK(options.type == at::kFloat, "[model] on a GPU parameters are float32, not ", options.type);
   FW_CHECK(config.backend == Backend::Auto || config.backend == Backend::Cuda, "[model] backend ",
            config.backend == Backend::Cpu ? "cpu" : "reference", " cannot be used: the model is on a GPU");
 }
@@ -44,9 +30,13 @@ void check_kernels(const ModelParts& parts, const ForwardOptions& options) {
   FW_CHECK(refusal.empty(), "[model] a GPU cannot be used: ", refusal, "; the CPU can");
 }
 
-// who does this: the kernels where they can, unless somebody wants the definition
+// the kernels where they can, unless the definition is requested
 Backend choose_backend(const ModelParts& parts, const ForwardOptions& options) {
   const Backend backend = parts.config.backend;
+  if (!parts.device().is_cpu()) {
+    check_kernels(parts, options);
+    return Backend::Cuda;
+  }
   if (backend == Backend::Reference) return backend;
   if (backend == Backend::Cuda)
     throw std::runtime_error("[model] backend cuda cannot be used: the model is on the CPU");
@@ -84,10 +74,11 @@ std::vector<Tensor> by_layer(const Tensor& w) {
 }
 
 // the definition: a solver that knows nothing of rules
-EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const Signal& signal,
-                           const Masks& masks, const Tensor& w0, const Schedule& schedule,
-                           const ForwardOptions& options) {
-  // a backward pass may call the field when this function is long over: it owns what it needs
+EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const ModelBatch& batch,
+                           const Masks& masks, const Tensor& w0, const ForwardOptions& options) {
+  const Signal& signal = batch.signal;
+  const Schedule& schedule = batch.schedule;
+  // a backward pass may call the field after this function has returned: it owns what it needs
   const Field field = [parts, signal, masks, observe = options.observe](const Time& t, const Tensor& w) {
     const Samples x = signal.at(t);
     if (observe) observe(t, x);
@@ -107,146 +98,69 @@ EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const
 
 }  // namespace
 
-FastWeightProgrammer::FastWeightProgrammer(const ModelConfig& model, const ModelOptions& options) {
-  const ProgrammerConfig config = model;
+FastWeightProgrammer::FastWeightProgrammer(const ProgrammerConfig& config, const ModelOptions& options) {
   check_programmer(config, options.own_rules);
-  check_place(config, options);
-  parts_ = std::make_shared<Parts>(Parts{make_parts(config, options)});
+  check_options(config, options);
+  parts_ = std::make_shared<const ModelParts>(make_parts(config, options));
 }
 
-const ProgrammerConfig& FastWeightProgrammer::config() const { return parts_->config; }
-
-void FastWeightProgrammer::set_solver(const SolverConfig& solver) {
+std::shared_ptr<const Network> FastWeightProgrammer::with_solver(const SolverConfig& solver) const {
   // a copy: backward passes still to come keep what they began with
-  Parts changed = *parts_;
+  ModelParts changed = *parts_;
   changed.config.solver = solver;
   check_programmer(changed.config, own_rules(changed.wiring.rule));
-  parts_ = std::make_shared<Parts>(std::move(changed));
+  return std::make_shared<FastWeightProgrammer>(std::make_shared<const ModelParts>(std::move(changed)));
 }
-
-at::Device FastWeightProgrammer::device() const { return parts_->device(); }
 
 void FastWeightProgrammer::check_device() const {
   if (!device().is_cpu()) check_kernels(*parts_, {});
 }
 
-Tensor FastWeightProgrammer::flat_parameters() const { return parts_->flat; }
-
-FastWeightProgrammer FastWeightProgrammer::to(const at::Device& device) const {
-  FastWeightProgrammer copy(
+std::shared_ptr<const Network> FastWeightProgrammer::to(const at::Device& device) const {
+  auto copy = std::make_shared<FastWeightProgrammer>(
       parts_->config,
-      {.type = parts_->type(), .own_rules = own_rules(parts_->wiring.rule), .device = device});
+      ModelOptions{.type = parts_->type(), .own_rules = own_rules(parts_->wiring.rule), .device = device});
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parts_->parameters.size(); ++i)
-    copy.parts_->parameters[i].second.copy_(parts_->parameters[i].second);
+    copy->parameters()[i].second.copy_(parts_->parameters[i].second);
   return copy;
 }
 
-const NamedParameters& FastWeightProgrammer::parameters() const& { return parts_->parameters; }
-
-NamedParameters FastWeightProgrammer::parameters() && { return parts_->parameters; }
-
-std::vector<Tensor> FastWeightProgrammer::parameter_tensors() const {
-  std::vector<Tensor> result;
-  for (const auto& [name, tensor] : parts_->parameters) result.push_back(tensor);
-  return result;
-}
-
-int64_t FastWeightProgrammer::parameter_count() const {
-  int64_t count = 0;
-  for (const auto& [name, tensor] : parts_->parameters) count += tensor.numel();
-  return count;
+PreparedBatch FastWeightProgrammer::prepare(const ModelInput& input, Reuse reuse) const {
+  check_device();
+  return PreparedBatch(prepare_steps(parts_, input, reuse));
 }
 
 namespace {
 
-Tensor start_weights(const ModelParts& parts, const ModelInput& input, const ModelBatch& batch,
-                     const Masks& masks) {
-  if (input.start) return at::stack(input.start->w, 1).to(parts.type());
-  const Signal& signal = batch.signal;
-  return initial_weights(parts, signal.at(Time(batch.begin)), signal.first(), batch.static_features, masks);
+// the signal where the query reads it, one row per output
+Samples query_of(const ModelParts& parts, const PreparedSteps& batch, const ForwardOptions& options) {
+  if (options.observe) return query_samples(parts, batch.lazy->batch, options);
+  if (parts.config.query != QueryTime::FirstObservation) return batch.query;
+  const Tensor first = nn::linear(*parts.first, {batch.first, {}}, parts.wiring.products).value;
+  const Tensor x =
+      first.is_cpu() ? first.index_select(0, batch.sample_index) : first.index({batch.sample_index});
+  return {x, x};
 }
 
 }  // namespace
 
-PreparedInput FastWeightProgrammer::prepare(const ModelInput& input) const {
-  FW_CHECK(!device().is_cpu(), "[model] inputs are prepared for a GPU, and this model is on the CPU");
-  check_kernels(*parts_, {});
-  return PreparedInput(make_resident(*parts_, input));
-}
-
-bool FastWeightProgrammer::can_record(const PreparedInput& input) const {
-  return can_be_recorded(parts_, input.resident());
-}
-
-ModelOutput FastWeightProgrammer::forward(const PreparedInput& input, const ForwardOptions& options) const {
+ModelOutput FastWeightProgrammer::forward(const PreparedBatch& prepared, const PassOptions& options) const {
   const ModelParts& parts = *parts_;
-  check_kernels(parts, options);
-  const Resident& batch = input.resident();
-  const Masks masks = make_masks(parts, options, input.samples(), batch.times.size(0));
+  const auto& batch = contents_of<PreparedSteps>(prepared);
+  const Backend backend = choose_backend(parts, options);
+  const bool engine = backend != Backend::Reference || parts.config.solver.method == kExactFlow;
+  FW_CHECK(batch.lazy || (engine && !options.observe),
+           "[model] the signal of this batch is sampled at fixed steps; prepare it with Reuse::Once");
+  const Masks masks = make_masks(parts, options, batch.samples(), batch.times.times.size(0));
   const Tensor w0 = batch.start.defined()
                         ? batch.start
                         : initial_weights(parts, batch.begin, batch.first, batch.static_features, masks);
-  const EngineRun solved = run_resident(parts_, batch, masks, w0);
-  Samples x = batch.query;
-  if (parts.config.query == QueryTime::FirstObservation) {
-    const Tensor first = nn::linear(*parts.first, {batch.first, {}}, parts.wiring.products).value;
-    x.value = x.derivative = first.index({batch.sample_index});
-  }
-  ModelOutput result;
-  result.outputs = readout(parts, x, solved.w, batch.sample_index, masks);
-  result.times = batch.times;
-  result.offsets = batch.offsets;
-  result.w = by_layer(solved.w);
-  result.last = {by_layer(solved.last), batch.last_times};
-  result.steps = solved.steps;
-  result.evaluations = solved.evaluations;
-  result.backend = solved.backend;
-  result.plan = solved.plan;
-  return result;
-}
-
-namespace {
-
-// on a GPU nobody looks at numbers while they are made
-Status check_outputs(const ModelOutput& output) {
-  const at::NoGradGuard no_grad;
-  const Tensor values = output.outputs.detach();
-  if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
-  const Tensor bad = at::isfinite(values).logical_not().any(-1).cpu();
-  const int64_t row = at::nonzero(bad)[0].item<int64_t>();
-  const int64_t* o = output.offsets.data_ptr<int64_t>();
-  const int64_t b = std::upper_bound(o, o + output.offsets.size(0), row) - o - 1;
-  return {Outcome::NotFinite, b, output.times[row].item<double>(), 0,
-          output.w.back()[row].abs().max().item<double>()};
-}
-
-}  // namespace
-
-ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const ForwardOptions& options) const {
-  const ModelParts& parts = *parts_;
-  if (!device().is_cpu()) {
-    check_kernels(parts, options);
-    ModelOutput result = forward(prepare(input), options);
-    result.status = check_outputs(result);
-    return result;
-  }
-  const ModelBatch batch = make_model_batch(parts, input);
-  const Schedule& schedule = batch.schedule;
-  const Masks masks = make_masks(parts, options, batch.samples(), batch.outputs.times.size(0));
-  const Tensor w0 = start_weights(parts, input, batch, masks);
-  const Backend backend = choose_backend(parts, options);
-  const bool engine = backend == Backend::Cpu || parts.config.solver.method == kExactFlow;
-  const EngineRun solved = engine ? run_engine(parts_, batch.signal, masks, w0, schedule, backend)
-                                  : solve_definition(parts_, batch.signal, masks, w0, schedule, options);
-
-  ModelOutput result;
-  const Samples x = query_samples(parts, batch, options);
-  result.outputs = readout(parts, x, solved.w, schedule.sample_index, masks);
-  result.times = batch.wanted.times;
-  result.offsets = batch.wanted.offsets;
-  result.w = by_layer(solved.w);
-  result.last = {by_layer(solved.last), last_times(input, batch)};
+  const EngineRun solved = engine ? run_engine(parts_, batch, masks, w0, backend)
+                                  : solve_definition(parts_, batch.lazy->batch, masks, w0, options);
+  const Samples x = query_of(parts, batch, options);
+  ModelOutput result = make_output(readout(parts, x, solved.w, batch.sample_index, masks), batch.times,
+                                   by_layer(solved.w), {by_layer(solved.last), batch.last_times});
   result.status = solved.status;
   result.steps = solved.steps;
   result.evaluations = solved.evaluations;
@@ -255,24 +169,22 @@ ModelOutput FastWeightProgrammer::forward(const ModelInput& input, const Forward
   return result;
 }
 
-bool FastWeightProgrammer::rows_cost_time() const {
+std::optional<MemoryPlan> FastWeightProgrammer::plan(const PreparedBatch& batch) const {
+  if (choose_backend(*parts_, {}) == Backend::Reference) return {};
+  return plan_engine(parts_, contents_of<PreparedSteps>(batch));
+}
+
+bool FastWeightProgrammer::can_record(const PreparedBatch& prepared) const {
+  const auto& batch = contents_of<PreparedSteps>(prepared);
+  if (device().is_cpu() || !batch.sampled) return false;
+  const kernels::ScanPlan plan = scan_plan(block_task(parts_, batch, {}, Backend::Cuda).scan,
+                                           parts_->wiring.heads, parts_->wiring.key_width);
+  return plan_engine(parts_, batch).blocks == 1 && !splits_time(plan, batch.samples(), batch.rows.longest);
+}
+
+bool FastWeightProgrammer::padding_is_costly() const {
   const ModelParts& parts = *parts_;
   return parts.layer_count() > 1 || !nn::fuses_projection(parts.layers[0], parts.wiring);
-}
-
-MemoryPlan FastWeightProgrammer::plan(const PreparedInput& input) const {
-  return plan_resident(parts_, input.resident());
-}
-
-std::optional<MemoryPlan> FastWeightProgrammer::plan(const ModelInput& input) const {
-  if (!device().is_cpu()) {
-    const at::NoGradGuard no_grad;
-    return plan_resident(parts_, prepare(input).resident());
-  }
-  if (choose_backend(*parts_, {}) == Backend::Reference) return {};
-  const ModelBatch batch = make_model_batch(*parts_, input);
-  const Tensor w0 = at::zeros(parts_->weight_shape(batch.samples()), parts_->type());
-  return plan_engine(parts_, batch.signal, w0, batch.schedule);
 }
 
 double median_gap(const RaggedSeries& series) {

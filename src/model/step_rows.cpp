@@ -75,23 +75,23 @@ StepRows step_rows(const Plan& plan, const Tableau& tableau, int64_t samples) {
   return rows;
 }
 
-std::vector<Place> output_places(const Plan& plan, int64_t samples) {
+std::vector<StepPosition> output_positions(const Plan& plan, int64_t samples) {
   const int64_t outputs = plan.ts.size(0);
-  std::vector<Place> places(outputs * samples);
+  std::vector<StepPosition> positions(outputs * samples);
   const Tensor grid = plan.grid.detach().contiguous(), ts = plan.ts.detach().contiguous();
   const double *g = grid.data_ptr<double>(), *t = ts.data_ptr<double>();
   const bool own = plan.per_sample();
   const auto set = [&](const PlannedOutput& output, int64_t n, int64_t b) {
-    Place& place = places[output.index * samples + b];
+    StepPosition& position = positions[output.index * samples + b];
     if (output.at_end) {
-      place = {n + 1, 0};
+      position = {n + 1, 0};
       return;
     }
     const double t0 = own ? g[n * samples + b] : g[n], t1 = own ? g[(n + 1) * samples + b] : g[n + 1];
     const double now = ts.dim() == 2 ? t[output.index * samples + b] : t[output.index];
-    place = {n, (now - t0) / (t1 - t0)};
+    position = {n, (now - t0) / (t1 - t0)};
   };
-  // outputs before any step keep their place at the start
+  // outputs before any step stay at the start
   for (size_t n = 0; n < plan.steps.size(); ++n) {
     for (const PlannedOutput& output : plan.steps[n].outputs) {
       const int64_t rows = output.rows.defined() ? output.rows.size(0) : samples;
@@ -99,7 +99,7 @@ std::vector<Place> output_places(const Plan& plan, int64_t samples) {
       for (int64_t i = 0; i < rows; ++i) set(output, static_cast<int64_t>(n), row ? row[i] : i);
     }
   }
-  return places;
+  return positions;
 }
 
 }  // namespace fastweights

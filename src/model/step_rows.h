@@ -9,7 +9,7 @@ namespace fastweights {
 
 struct StepRows {
   Tensor offsets;  // [B + 1] int64: rows of each sample
-  Tensor times;    // [R, S] float64: when the stages of a step look at the signal
+  Tensor times;    // [R, S] float64: at which the stages of a step evaluate the signal
   Tensor dt;       // [R] float64
   int64_t longest = 0;
 
@@ -18,13 +18,13 @@ struct StepRows {
 
 StepRows step_rows(const Plan& plan, const Tableau& tableau, int64_t samples);
 
-/// An output lies behind so many steps of its sample, and this part of the following one.
-struct Place {
+/// An output lies after this many steps of its sample, and this fraction of the following one.
+struct StepPosition {
   int64_t steps = 0;
-  double part = 0;
+  double fraction = 0;
 };
 
-/// Place of row j of ts for sample b at [j * B + b].
-std::vector<Place> output_places(const Plan& plan, int64_t samples);
+/// Position of row j of ts for sample b at [j * B + b].
+std::vector<StepPosition> output_positions(const Plan& plan, int64_t samples);
 
 }  // namespace fastweights

@@ -1,8 +1,7 @@
 #include "systems/continuous.h"
 
-#include <algorithm>
-
 #include "base/error.h"
+#include "model/output_index.h"
 #include "model/step_rows.h"
 #include "solve/plan.h"
 #include "systems/packed.h"
@@ -58,35 +57,21 @@ Tensor go_through(const StageInput& in, const Tableau& tableau, const Tensor& z0
   return behind.empty() ? z0.slice(0, 0, 0) : at::cat(behind, 0);
 }
 
-// where outputs are, in rows of [z0; z behind each step]
-struct OutputIndex {
-  std::vector<int64_t> left, right;
-  std::vector<double> part;  // of the way from left to right
-};
-
-OutputIndex output_index(const std::vector<Place>& places, const Schedule& schedule, const StepRows& rows,
-                         const Packed& packed) {
+// positions of outputs among the rows of [z0; z after each step]
+std::vector<OutputPosition> output_rows(const std::vector<StepPosition>& positions, const Schedule& schedule,
+                                        const StepRows& rows, const Packed& packed) {
   const int64_t samples = rows.samples();
   const int64_t *o = rows.offsets.data_ptr<int64_t>(), *p = packed.packed.data_ptr<int64_t>();
   const int64_t *time = schedule.time_index.data_ptr<int64_t>(),
                 *sample = schedule.sample_index.data_ptr<int64_t>();
   const auto row = [&](int64_t b, int64_t steps) { return steps == 0 ? b : samples + p[o[b] + steps - 1]; };
-  OutputIndex index;
+  std::vector<OutputPosition> result;
   for (int64_t i = 0; i < schedule.time_index.size(0); ++i) {
     const int64_t b = sample[i];
-    const Place& place = places[static_cast<size_t>(time[i] * samples + b)];
-    index.left.push_back(row(b, place.steps));
-    index.right.push_back(row(b, place.part > 0 ? place.steps + 1 : place.steps));
-    index.part.push_back(place.part);
+    const StepPosition& at = positions[static_cast<size_t>(time[i] * samples + b)];
+    result.push_back({row(b, at.steps), row(b, at.fraction > 0 ? at.steps + 1 : at.steps), at.fraction});
   }
-  return index;
-}
-
-Tensor at_outputs(const Tensor& states, const OutputIndex& index) {
-  const Tensor left = states.index_select(0, at::tensor(index.left, at::kLong));
-  if (std::all_of(index.part.begin(), index.part.end(), [](double part) { return part == 0; })) return left;
-  const Tensor part = at::tensor(index.part, at::kDouble).to(states.scalar_type()).unsqueeze(1);
-  return left + part * (states.index_select(0, at::tensor(index.right, at::kLong)) - left);
+  return result;
 }
 
 }  // namespace
@@ -111,8 +96,10 @@ std::optional<ContinuousNetwork::Solved> ContinuousNetwork::step_through(const S
   const Tensor behind = go_through(
       in, tableau, z0, [&](const Tensor& d, const Tensor& dt, const Tensor& z) { return slope(d, dt, z); });
   Solved result;
-  result.states = at_outputs(at::cat({z0, behind}, 0),
-                             output_index(output_places(plan, samples), batch.schedule, rows, in.packed));
+  const OutputIndex index =
+      make_output_index(output_rows(output_positions(plan, samples), batch.schedule, rows, in.packed),
+                        at::kCPU, z0.scalar_type());
+  result.states = at_outputs(at::cat({z0, behind}, 0), index);
   result.steps = static_cast<int64_t>(plan.steps.size());
   result.evaluations = result.steps * stages;
   return result;
@@ -142,17 +129,16 @@ ContinuousNetwork::Solved ContinuousNetwork::solve_generic(const SharedOptions& 
           solution.steps, solution.evaluations};
 }
 
-ModelOutput ContinuousNetwork::forward(const ModelConfig& model, const ModelInput& input,
+ModelOutput ContinuousNetwork::forward(const ModelConfig& model, const CheckedInput& checked,
                                        const ForwardOptions& options) const {
   const SharedOptions config = shared(model);
-  const CheckedInput checked = check_system_input(config, type(), input);
-  const ModelBatch batch = make_model_batch(config, checked, input, at::kCPU);
+  const ModelBatch batch = make_model_batch(config, checked, {}, at::kCPU);
   const Tensor z0 = initial(batch.signal.first(), checked.static_features);
   std::optional<Solved> found;
   if (can_step_through(config, options)) found = step_through(config, batch, z0);
   const Solved solved = found ? *found : solve_generic(config, batch, z0, options);
   ModelOutput result = read_states(config, options, head_, checked, solved.states);
-  if (!solved.status) result.status = solved.status;
+  result.status = solved.status;
   result.steps = solved.steps;
   result.evaluations = solved.evaluations;
   return result;

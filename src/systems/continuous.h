@@ -11,12 +11,13 @@
 
 namespace fastweights {
 
-class ContinuousNetwork : public Network {
+class ContinuousNetwork : public Baseline {
  public:
-  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
-                      const ForwardOptions& options) const final;
+  using Baseline::Baseline;
 
  protected:
+  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
+                      const ForwardOptions& options) const final;
   virtual SharedOptions shared(const ModelConfig& model) const = 0;
   /// z(t0) [B, D] from the signal there [B, C] and static features.
   virtual Tensor initial(const Tensor& first, const Tensor& static_features) const = 0;

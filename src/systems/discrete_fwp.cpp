@@ -23,9 +23,10 @@ struct FwpBlock {
   nn::FeedForward ff;
 };
 
-class DiscreteFwpNetwork : public Network {
+class DiscreteFwpNetwork : public Baseline {
  public:
-  DiscreteFwpNetwork(const ModelConfig& model, const DiscreteFwp& config, const ModelOptions& options) {
+  DiscreteFwpNetwork(const ModelConfig& model, const DiscreteFwp& config, const ModelOptions& options)
+      : Baseline(model) {
     const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
     const int64_t d = config.hidden_size, rates = config.memory == RowMemory::Sum ? 0 : config.heads;
@@ -47,11 +48,12 @@ class DiscreteFwpNetwork : public Network {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<DiscreteFwpNetwork>(*this); }
+
+  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
     const DiscreteFwp& config = model.architecture.get<DiscreteFwp>();
     const SharedOptions shared = shared_options(model, config);
-    const CheckedInput checked = check_system_input(shared, type(), input);
     const RowData rows = make_rows(shared, checked.series);
     const OutputRows outputs = output_rows(shared, checked, rows);
     const Tensor offsets = checked.series.offsets, read = rows.packed.rows.index_select(0, outputs.rows);
@@ -64,7 +66,7 @@ class DiscreteFwpNetwork : public Network {
     for (size_t l = 0; l < blocks_.size(); ++l) {
       const FwpBlock& block = blocks_[l];
       const bool last = l + 1 == blocks_.size();
-      const RowOrder order = {rows.packed, offsets, last ? read : Tensor(), checked.wanted.offsets};
+      const RowOrder order = {rows.packed, offsets, last ? read : Tensor(), checked.requested.offsets};
       const Tensor numbers = linear(block.slow, layer_norm(block.norm, x));
       reads = fast_weights(config, block, order, numbers.view({x.size(0), config.heads, -1}));
       x = x + linear(block.out, reads.y.reshape(x.sizes()));

@@ -37,7 +37,8 @@ struct GruField {
 class GruNetwork : public ContinuousNetwork {
  public:
   GruNetwork(const ModelConfig& model, const GruOde& config, nn::ParameterMaker& make)
-      : channels_(signal_size(model.channels, config.control)),
+      : ContinuousNetwork(model),
+        channels_(signal_size(model.channels, config.control)),
         size_(config.hidden_size),
         field_(channels_, size_, make) {}
 
@@ -68,6 +69,8 @@ class DirectGruOdeNetwork : public GruNetwork {
   }
 
  protected:
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<DirectGruOdeNetwork>(*this); }
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<DirectGruOde>(*this); }
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     return static_ ? (*static_)(static_features) : linear(*first_, first);
   }
@@ -92,6 +95,8 @@ class GruOdeNetwork : public GruNetwork {
   }
 
  protected:
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<GruOdeNetwork>(*this); }
+  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<GruOde>(*this); }
   // p and h begin with nothing, or h with the static features
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     const auto zeros = [&](int64_t size) {

@@ -25,7 +25,8 @@ struct TimeGrid {
 
 TimeGrid make_grid(double time_unit, const CheckedInput& input) {
   const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
-  const Tensor wanted = input.wanted.times.contiguous(), wanted_offsets = input.wanted.offsets.contiguous();
+  const Tensor wanted = input.requested.times.contiguous(),
+               wanted_offsets = input.requested.offsets.contiguous();
   const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
   const int64_t *o = offsets.data_ptr<int64_t>(), *wo = wanted_offsets.data_ptr<int64_t>();
   std::vector<double> all, gaps;
@@ -62,9 +63,10 @@ Tensor backwards(const Packed& packed, const Tensor& offsets) {
   return packed.packed.index_select(0, mirrored.index_select(0, packed.rows));
 }
 
-class LatentOdeNetwork : public Network {
+class LatentOdeNetwork : public Baseline {
  public:
-  LatentOdeNetwork(const ModelConfig& model, const LatentOde& config, const ModelOptions& options) {
+  LatentOdeNetwork(const ModelConfig& model, const LatentOde& config, const ModelOptions& options)
+      : Baseline(model) {
     const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
     const int64_t d = config.hidden_size, size = config.latent.size;
@@ -78,17 +80,18 @@ class LatentOdeNetwork : public Network {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<LatentOdeNetwork>(*this); }
+
+  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
     const LatentOde& config = model.architecture.get<LatentOde>();
     const SharedOptions shared = shared_options(model, config);
-    const CheckedInput checked = check_system_input(shared, type(), input);
     const RowData rows = make_rows(shared, checked.series);
     const TimeGrid grid = make_grid(config.time_unit, checked);
     const Distribution first = encode(config, rows, checked);
     const Tensor z0 = draw(first, options);
     const Tensor z = tell(config, grid, z0.index_select(0, grid.packed.samples));
-    const Tensor counts = checked.wanted.offsets.slice(0, 1) - checked.wanted.offsets.slice(0, 0, -1);
+    const Tensor counts = checked.requested.offsets.slice(0, 1) - checked.requested.offsets.slice(0, 0, -1);
     const Tensor read = at::cat({z0.repeat_interleave(counts, 0), z.index_select(0, grid.output_at)}, 1);
     ModelOutput result = read_states(shared, options, head_, checked, read);
     result.steps = grid.packed.steps();
@@ -98,7 +101,7 @@ class LatentOdeNetwork : public Network {
     const int64_t known = config.rows.known_channels;
     const Tensor mask = rows.mask.slice(1, known), off = (told - rows.values).slice(1, known);
     const Tensor error = (mask * off.square()).sum() / mask.sum().clamp_min(1);
-    result.further_loss =
+    result.auxiliary_loss =
         config.latent.divergence * first.divergence() + config.latent.reconstruction * error;
     return result;
   }

@@ -1,47 +1,42 @@
 #include "fastweights/model.h"
 
 #include "base/error.h"
-#include "model/config_checks.h"
-#include "model/config_names.h"
-#include "model/programmer.h"
 #include "systems/system.h"
-#include "tensor/autograd.h"
 
 namespace fastweights {
 
 struct Model::Parts {
   ModelConfig config;
-  std::optional<FastWeightProgrammer> programmer = {};  // or ...
-  std::shared_ptr<const Network> system = {};
+  std::shared_ptr<const Network> network;
 };
 
-namespace {
-
-void check_cpu(const ModelConfig& config, const at::Device& device) {
-  FW_CHECK(device.is_cpu(), "[model] architecture ", config.architecture.name(),
-           " is computed on the CPU; device cuda is for fast weight programmers");
+std::shared_ptr<const Network> make_network(const ModelConfig& config, const ModelOptions& options) {
+  check_config(config, options.own_rules);
+  const ArchitectureType& type = config.architecture.type();
+  FW_CHECK(options.device.is_cpu() || type.devices == Devices::CpuAndCuda, "[model] architecture ",
+           config.architecture.name(), " is computed on the CPU; device cuda is for fast weight programmers");
+  return type.make(config, options);
 }
-
-}  // namespace
 
 Model::Model(const ModelConfig& config, const ModelOptions& options)
-    : parts_(std::make_shared<Parts>(Parts{config})) {
-  if (config.architecture.get_if<FastWeights>() || config.architecture.get_if<TensorMap>()) {
-    parts_->programmer = FastWeightProgrammer(config, options);
-    return;
-  }
-  check_config(config, options.own_rules);
-  check_cpu(config, options.device);
-  parts_->system = config.architecture.type().make(config, options);
+    : parts_(std::make_shared<Parts>(Parts{config, make_network(config, options)})) {}
+
+const std::shared_ptr<const Network>& Model::network() const { return parts_->network; }
+
+PreparedBatch Model::prepare(const ModelInput& input, Reuse reuse) const {
+  return network()->prepare(input, reuse);
 }
 
-const FastWeightProgrammer* Model::programmer() const {
-  return parts_->programmer ? &*parts_->programmer : nullptr;
+ModelOutput Model::forward(const PreparedBatch& batch, const ForwardOptions& options) const {
+  ModelOutput output = network()->forward(batch, PassOptions{options});
+  if (output.status && device().is_cpu()) output.status = finite_status(output);
+  return output;
 }
 
 ModelOutput Model::forward(const ModelInput& input, const ForwardOptions& options) const {
-  if (const FastWeightProgrammer* model = programmer()) return model->forward(input, options);
-  return parts_->system->forward(parts_->config, input, options);
+  ModelOutput output = forward(prepare(input, Reuse::Once), options);
+  if (output.status && !device().is_cpu()) output.status = finite_status(output);
+  return output;
 }
 
 const ModelConfig& Model::config() const { return parts_->config; }
@@ -49,24 +44,16 @@ const ModelConfig& Model::config() const { return parts_->config; }
 bool Model::has_solver() const { return solver_of(config()) != nullptr; }
 
 void Model::set_solver(const SolverConfig& solver) {
+  FW_CHECK(has_solver(), "[model] architecture ", config().architecture.name(), " has no solver");
   // a copy: other models that share the parameters keep their solver
-  Parts changed = *parts_;
-  SolverConfig* own = solver_of(changed.config);
-  FW_CHECK(own, "[model] architecture ", config().architecture.name(), " has no solver");
-  *own = solver;
-  if (changed.programmer) {
-    changed.programmer->set_solver(solver);
-  } else {
-    check_config(changed.config);
-  }
+  Parts changed = {config(), network()->with_solver(solver)};
+  *solver_of(changed.config) = solver;
   parts_ = std::make_shared<Parts>(std::move(changed));
 }
 
-const NamedParameters& Model::parameters() const& {
-  return programmer() ? programmer()->parameters() : parts_->system->parameters();
-}
+const NamedParameters& Model::parameters() const& { return network()->parameters(); }
 
-NamedParameters Model::parameters() && { return static_cast<const Model&>(*this).parameters(); }
+NamedParameters Model::parameters() && { return network()->parameters(); }
 
 std::vector<Tensor> Model::parameter_tensors() const {
   std::vector<Tensor> result;
@@ -80,27 +67,18 @@ int64_t Model::parameter_count() const {
   return count;
 }
 
-at::Device Model::device() const { return programmer() ? programmer()->device() : at::kCPU; }
+at::Device Model::device() const { return network()->device(); }
 
-void Model::check_device() const {
-  if (programmer()) programmer()->check_device();
-}
+void Model::check_device() const { network()->check_device(); }
 
 Model Model::to(const at::Device& device) const {
-  if (programmer()) {
-    Model copy = *this;
-    copy.parts_ = std::make_shared<Parts>(Parts{config(), programmer()->to(device)});
-    return copy;
-  }
-  check_cpu(config(), device);
-  Model copy(config(), {.type = parameters()[0].second.scalar_type()});
-  const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < parameters().size(); ++i) copy.parameters()[i].second.copy_(parameters()[i].second);
+  Model copy = *this;
+  copy.parts_ = std::make_shared<Parts>(Parts{config(), network()->to(device)});
   return copy;
 }
 
 std::optional<MemoryPlan> Model::plan(const ModelInput& input) const {
-  return programmer() ? programmer()->plan(input) : std::nullopt;
+  return network()->plan(network()->prepare(input, Reuse::Once));
 }
 
 }  // namespace fastweights

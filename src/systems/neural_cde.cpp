@@ -14,7 +14,8 @@ namespace {
 class NeuralCdeNetwork : public ContinuousNetwork {
  public:
   NeuralCdeNetwork(const ModelConfig& model, const NeuralCde& config, const ModelOptions& options)
-      : field_(config.field),
+      : ContinuousNetwork(model),
+        field_(config.field),
         state_(config.hidden_size),
         signal_(signal_size(model.channels, config.control)) {
     nn::ParameterMaker make(options.seed, options.type);
@@ -37,6 +38,8 @@ class NeuralCdeNetwork : public ContinuousNetwork {
   }
 
  protected:
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<NeuralCdeNetwork>(*this); }
+
   SharedOptions shared(const ModelConfig& model) const override {
     return shared_options(model, model.architecture.get<NeuralCde>());
   }

@@ -65,9 +65,9 @@ int64_t input_size(int64_t channels, const RowConfig& rows) {
 
 // what both architectures have; Options is OdeRnn or GapGru
 template <typename Options>
-class ObservedGru : public Network {
+class ObservedGru : public Baseline {
  public:
-  ObservedGru(const ModelConfig& model, const Options& config, nn::ParameterMaker make) {
+  ObservedGru(const ModelConfig& model, const Options& config, nn::ParameterMaker make) : Baseline(model) {
     const SharedOptions shared = shared_options(model, config);
     cell_ = make_gru_cell("cell", input_size(model.channels, config.rows), config.hidden_size, make);
     if constexpr (std::is_same_v<Options, OdeRnn>) {
@@ -80,11 +80,12 @@ class ObservedGru : public Network {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<ObservedGru>(*this); }
+
+  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
     const Options& config = model.architecture.get<Options>();
     const SharedOptions shared = shared_options(model, config);
-    const CheckedInput checked = check_system_input(shared, type(), input);
     const RowData rows = make_rows(shared, checked.series);
     const OutputRows outputs = output_rows(shared, checked, rows);
     const Tensor states = go_through(config, rows, checked.static_features);

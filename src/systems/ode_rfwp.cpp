@@ -26,9 +26,10 @@ struct Kept {
   Tensor w;  // [M, H, V, K]
 };
 
-class OdeRfwpNetwork : public Network {
+class OdeRfwpNetwork : public Baseline {
  public:
-  OdeRfwpNetwork(const ModelConfig& model, const OdeRfwp& config, const ModelOptions& options) {
+  OdeRfwpNetwork(const ModelConfig& model, const OdeRfwp& config, const ModelOptions& options)
+      : Baseline(model) {
     const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
     const int64_t d = config.hidden_size, inputs = 1 + 2 * model.channels;
@@ -48,11 +49,12 @@ class OdeRfwpNetwork : public Network {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<OdeRfwpNetwork>(*this); }
+
+  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
     const OdeRfwp& config = model.architecture.get<OdeRfwp>();
     const SharedOptions shared = shared_options(model, config);
-    const CheckedInput checked = check_system_input(shared, type(), input);
     const RowData rows = make_rows(shared, checked.series);
     const OutputRows outputs = output_rows(shared, checked, rows);
     const Tensor x = rows.input();
@@ -68,7 +70,7 @@ class OdeRfwpNetwork : public Network {
     const Tensor read = evolve(config.solver, field_, kept.h, outputs.behind);
     ModelOutput result = read_states(shared, options, head_, checked, read, kept.w);
     result.steps = rows.packed.steps();
-    if (options.mode == Mode::Train) result.further_loss = divergence;
+    if (options.mode == Mode::Train) result.auxiliary_loss = divergence;
     return result;
   }
 

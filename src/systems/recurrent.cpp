@@ -15,9 +15,10 @@ RowLayer make_layer(RecurrentCell cell, const std::string& name, int64_t inputs,
   return make_lem_layer(name, inputs, size, make);
 }
 
-class RecurrentNetwork : public Network {
+class RecurrentNetwork : public Baseline {
  public:
-  RecurrentNetwork(const ModelConfig& model, const Recurrent& config, const ModelOptions& options) {
+  RecurrentNetwork(const ModelConfig& model, const Recurrent& config, const ModelOptions& options)
+      : Baseline(model) {
     const SharedOptions shared = shared_options(model, config);
     nn::ParameterMaker make(options.seed, options.type);
     int64_t width = 1 + 2 * model.channels;
@@ -30,11 +31,12 @@ class RecurrentNetwork : public Network {
     parameters_ = make.parameters();
   }
 
-  ModelOutput forward(const ModelConfig& model, const ModelInput& input,
+  std::shared_ptr<Baseline> copy() const override { return std::make_shared<RecurrentNetwork>(*this); }
+
+  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
                       const ForwardOptions& options) const override {
     const Recurrent& config = model.architecture.get<Recurrent>();
     const SharedOptions shared = shared_options(model, config);
-    const CheckedInput checked = check_system_input(shared, type(), input);
     const RowData rows = make_rows(shared, checked.series);
     const Packed& packed = rows.packed;
     Tensor states = rows.input();

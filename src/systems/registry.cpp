@@ -1,11 +1,11 @@
+#include "systems/registry.h"
+
 #include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "base/error.h"
 #include "base/nearest.h"
-#include "fastweights/model.h"
-#include "model/config_fields.h"
 
 namespace fastweights {
 namespace {
@@ -88,12 +88,6 @@ ModelConfig named_model(const std::string& name, const DataShape& shape) {
             .architecture = model.options(shape)};
   }
   FW_CHECK(false, "there is no model '", name, "'; the nearest is '", nearest(name, model_names()), "'");
-}
-
-std::string Architecture::name() const { return type_->name(*this); }
-
-void Architecture::refuse(const Architecture& expected) const {
-  FW_CHECK(false, "[model] expected architecture ", expected.name(), ", got ", name());
 }
 
 namespace {

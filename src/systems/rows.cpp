@@ -38,7 +38,8 @@ RowData make_rows(const SharedOptions& config, const RaggedSeries& series) {
 
 OutputRows output_rows(const SharedOptions& config, const CheckedInput& input, const RowData& rows) {
   const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
-  const Tensor wanted = input.wanted.times.contiguous(), wanted_offsets = input.wanted.offsets.contiguous();
+  const Tensor wanted = input.requested.times.contiguous(),
+               wanted_offsets = input.requested.offsets.contiguous();
   const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
   const int64_t *o = offsets.data_ptr<int64_t>(), *wo = wanted_offsets.data_ptr<int64_t>();
   std::vector<int64_t> found, samples;

@@ -11,6 +11,54 @@
 
 namespace fastweights {
 
+namespace {
+
+// a checked input as a prepared batch
+struct PreparedRows final : PreparedBatch::Contents {
+  PreparedRows(const SharedOptions& options, at::ScalarType type, const ModelInput& input)
+      : checked(check_input(options, type, input)), options(options), type(type) {}
+
+  int64_t samples() const override { return checked.series.samples(); }
+  PreparedBatch select(const std::vector<int64_t>& samples) const override {
+    ModelInput all = {checked.series, checked.static_features};
+    if (!checked.at_ends) all.output_times = checked.requested;
+    return PreparedBatch(std::make_shared<const PreparedRows>(options, type, select_samples(all, samples)));
+  }
+
+  CheckedInput checked;
+  SharedOptions options;
+  at::ScalarType type;
+};
+
+}  // namespace
+
+std::shared_ptr<const Network> Baseline::with_solver(const SolverConfig& solver) const {
+  const std::shared_ptr<Baseline> changed = copy();
+  *solver_of(changed->config_) = solver;
+  check_config(changed->config_);
+  return changed;
+}
+
+std::shared_ptr<const Network> Baseline::to(const at::Device& device) const {
+  const auto result = make_network(config_, {.type = type(), .device = device});
+  const at::NoGradGuard no_grad;
+  for (size_t i = 0; i < parameters_.size(); ++i) result->parameters()[i].second.copy_(parameters_[i].second);
+  return result;
+}
+
+PreparedBatch Baseline::prepare(const ModelInput& input, Reuse) const {
+  FW_CHECK(!input.start, "[model] architecture ", config_.architecture.name(),
+           " reads a series from its beginning; only fast weight programmers take a start");
+  SharedOptions sizes;
+  sizes.channels = config_.channels;
+  sizes.static_features = config_.static_features;
+  return PreparedBatch(std::make_shared<const PreparedRows>(sizes, type(), input));
+}
+
+ModelOutput Baseline::forward(const PreparedBatch& batch, const PassOptions& options) const {
+  return forward(config_, contents_of<PreparedRows>(batch).checked, options);
+}
+
 void check_continuous(const SharedOptions& c, Backend backend) {
   check_shared(c);
   check_solver(c.solver, c.control);
@@ -69,12 +117,6 @@ std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t si
   return StaticNet{hidden, make.linear("static.out", config.static_hidden_size, size)};
 }
 
-CheckedInput check_system_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input) {
-  FW_CHECK(!input.start, "[model] architecture ", config.architecture,
-           " reads a series from its beginning; only fast weight programmers take a start");
-  return check_input(config, type, input);
-}
-
 Tensor last_rows(const Tensor& rows, const Tensor& offsets) {
   const Tensor counts = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
   if (rows.size(0) == 0) {
@@ -89,18 +131,6 @@ Tensor last_rows(const Tensor& rows, const Tensor& offsets) {
   return at::where(counts.gt(0).view(shape), last, at::zeros({}, last.options()));
 }
 
-Status finite_status(const ModelOutput& output) {
-  const at::NoGradGuard no_grad;
-  const Tensor values = output.outputs.detach();
-  if (values.numel() == 0 || at::isfinite(values).all().item<bool>()) return {};
-  const int64_t row = at::nonzero(at::isfinite(values).logical_not().any(-1))[0].item<int64_t>();
-  const Tensor offsets = output.offsets.contiguous();
-  const int64_t* o = offsets.data_ptr<int64_t>();
-  const int64_t b = std::upper_bound(o, o + offsets.size(0), row) - o - 1;
-  return {Outcome::NotFinite, b, output.times[row].item<double>(), 0,
-          output.w.back()[row].abs().max().item<double>()};
-}
-
 ModelOutput read_states(const SharedOptions& config, const ForwardOptions& options, const nn::Linear& head,
                         const CheckedInput& input, const Tensor& states, const Tensor& w) {
   Tensor read = states;
@@ -108,15 +138,10 @@ ModelOutput read_states(const SharedOptions& config, const ForwardOptions& optio
     Random random(options.seed);
     read = read * dropout_mask(states.sizes(), config.dropout, random, states.scalar_type());
   }
-  ModelOutput result;
-  result.outputs = linear(head, read);
-  result.times = input.wanted.times;
-  result.offsets = input.wanted.offsets;
-  result.w = {w.defined() ? w : states.view({states.size(0), 1, 1, -1})};
-  result.last = {{last_rows(result.w[0], result.offsets)}, last_rows(result.times, result.offsets)};
-  result.backend = "reference";
-  result.status = finite_status(result);
-  return result;
+  const Tensor fast = w.defined() ? w : states.view({states.size(0), 1, 1, -1});
+  const Tensor& offsets = input.requested.offsets;
+  return make_output(linear(head, read), input.requested, {fast},
+                     {{last_rows(fast, offsets)}, last_rows(input.requested.times, offsets)});
 }
 
 }  // namespace fastweights

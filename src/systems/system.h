@@ -6,27 +6,43 @@
 #include "fastweights/model.h"
 #include "model/batch.h"
 #include "model/config_checks.h"
+#include "model/network.h"
 #include "nn/layers.h"
 
 /// Baselines: architectures that fast weight programmers in continuous time are compared with.
 
 namespace fastweights {
 
-/// What a model computes with: parameters, and a forward pass. The configuration comes with every call, since
-/// a solver may change while the parameters stay.
-class Network : public std::enable_shared_from_this<Network> {
+/// Owns its parameters. The configuration comes with every pass, since a solver may change while the
+/// parameters stay.
+class Baseline : public Network {
  public:
-  virtual ~Network() = default;
+  explicit Baseline(const ModelConfig& config) : config_(config) {}
 
-  virtual ModelOutput forward(const ModelConfig& config, const ModelInput& input,
-                              const ForwardOptions& options) const = 0;
+  /// The input after checks; a start is refused.
+  PreparedBatch prepare(const ModelInput& input, Reuse reuse) const override;
+  ModelOutput forward(const PreparedBatch& batch, const PassOptions& options) const final;
 
-  const NamedParameters& parameters() const { return parameters_; }
+  const NamedParameters& parameters() const override { return parameters_; }
+  std::shared_ptr<const Network> with_solver(const SolverConfig& solver) const override;
+  std::shared_ptr<const Network> to(const at::Device& device) const override;
+
   at::ScalarType type() const { return parameters_[0].second.scalar_type(); }
 
  protected:
+  virtual ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
+                              const ForwardOptions& options) const = 0;
+  /// A copy that shares the parameters.
+  virtual std::shared_ptr<Baseline> copy() const = 0;
+
   NamedParameters parameters_;
+
+ private:
+  ModelConfig config_;
 };
+
+/// The network of a configuration, after checks.
+std::shared_ptr<const Network> make_network(const ModelConfig& config, const ModelOptions& options);
 
 // checks that several baselines share
 
@@ -50,9 +66,6 @@ struct StaticNet {
 /// None where the model has no static features.
 std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t size, nn::ParameterMaker& make);
 
-/// The input after checks; a start is refused.
-CheckedInput check_system_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input);
-
 /// outputs = head(state) from states [M, d] at the outputs, with dropout on them in training, and what a
 /// ModelOutput says besides. `w` [M, H, V, K] are fast weights; undefined: the states stand there.
 ModelOutput read_states(const SharedOptions& config, const ForwardOptions& options, const nn::Linear& head,
@@ -60,8 +73,5 @@ ModelOutput read_states(const SharedOptions& config, const ForwardOptions& optio
 
 /// Each sample's last output: rows of [M, ...], zeros for a sample without one.
 Tensor last_rows(const Tensor& rows, const Tensor& offsets);
-
-/// Which output is not finite, if one is.
-Status finite_status(const ModelOutput& output);
 
 }  // namespace fastweights

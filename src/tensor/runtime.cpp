@@ -8,7 +8,6 @@
 #include "fastweights/device.h"
 #include "kernels/instruction_set.h"
 #include "tensor/device.h"
-#include "tensor/tf32.h"
 
 namespace fastweights {
 
@@ -26,19 +25,34 @@ at::Device find_device(const std::string& name) {
   throw std::runtime_error("[device] cuda cannot be used: " + refusal);
 }
 
-void use_tf32(Tf32 use) {
-  at::globalContext().setFloat32MatmulPrecision(use == Tf32::Yes ? "high" : "highest");
+namespace {
+
+std::string precision_name() {
+  switch (at::globalContext().float32MatmulPrecision()) {
+    case at::Float32MatmulPrecision::HIGHEST:
+      return "highest";
+    case at::Float32MatmulPrecision::HIGH:
+      return "high";
+    default:
+      return "medium";
+  }
 }
 
-Tf32Guard::Tf32Guard(Tf32 use) : before_(at::globalContext().float32MatmulPrecision()) { use_tf32(use); }
+}  // namespace
 
-Tf32Guard::~Tf32Guard() { at::globalContext().setFloat32MatmulPrecision(before_); }
+Tf32Scope::Tf32Scope(Tf32 use) : before_(precision_name()) {
+  at::globalContext().setFloat32MatmulPrecision(use == Tf32::Yes ? "high" : "highest");
+}
 
 void check_instruction_set() {
   const char* unknown = kernels::unknown_instruction_set();
   FW_CHECK(unknown == nullptr, "[environment] FASTWEIGHTS_ISA must be baseline, avx2 or avx512, got '",
            unknown, "'");
 }
+
+Tf32Scope::~Tf32Scope() { at::globalContext().setFloat32MatmulPrecision(before_); }
+
+bool uses_tf32() { return precision_name() != "highest"; }
 
 std::string libtorch_version() { return TORCH_VERSION; }
 

@@ -7,7 +7,6 @@
 #include "train/prepared_set.h"
 
 namespace fastweights {
-
 namespace {
 
 // batch after batch; `use` is called with each
@@ -19,7 +18,7 @@ void for_batches(const PreparedData& data, const Preparation& preparation, const
     std::vector<int64_t> here(static_cast<size_t>(std::min(options.batch_size, data.samples() - first)));
     std::iota(here.begin(), here.end(), first);
     // what imputation hides is the same whenever this set is looked at
-    Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.targets);
+    Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.wanted);
     use(std::move(here), std::move(batch));
   }
 }
@@ -48,11 +47,8 @@ class Collected {
 
 }  // namespace
 
-namespace {
-
-template <typename AnyModel>
-Predictions predict_batches(const AnyModel& model, const PreparedData& data, const Preparation& preparation,
-                            const TaskConfig& task, const PredictOptions& options) {
+Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,
+                    const TaskConfig& task, const PredictOptions& options) {
   const at::NoGradGuard no_grad;
   Collected collected;
   for_batches(data, preparation, task, options, [&](const std::vector<int64_t>& samples, const Batch& batch) {
@@ -61,42 +57,24 @@ Predictions predict_batches(const AnyModel& model, const PreparedData& data, con
   return collected.all();
 }
 
-}  // namespace
-
-Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,
-                    const TaskConfig& task, const PredictOptions& options) {
-  return predict_batches(model, data, preparation, task, options);
-}
-
-Predictions predict(const FastWeightProgrammer& model, const PreparedData& data,
-                    const Preparation& preparation, const TaskConfig& task, const PredictOptions& options) {
-  return predict_batches(model, data, preparation, task, options);
-}
-
-PreparedSet prepare_set(const FastWeightProgrammer& model, const PreparedData& data,
-                        const Preparation& preparation, const TaskConfig& task,
-                        const PredictOptions& options) {
+PreparedSet prepare_set(const Model& model, const PreparedData& data, const Preparation& preparation,
+                        const TaskConfig& task, const PredictOptions& options) {
   const at::NoGradGuard no_grad;
   PreparedSet set;
   for_batches(data, preparation, task, options, [&](std::vector<int64_t> samples, Batch batch) {
     set.samples.push_back(std::move(samples));
-    if (!model.device().is_cpu()) {
-      set.on_device.push_back(model.prepare(batch.input));
-      batch.input = {};
-    }
-    set.batches.push_back(std::move(batch));
+    set.inputs.push_back(model.prepare(batch.input));
+    batch.input = {};
+    set.truths.push_back(std::move(batch));
   });
   return set;
 }
 
-Predictions predict(const FastWeightProgrammer& model, const PreparedSet& set) {
+Predictions predict(const Model& model, const PreparedSet& set) {
   const at::NoGradGuard no_grad;
   Collected collected;
-  for (size_t i = 0; i < set.batches.size(); ++i) {
-    const ModelOutput out =
-        set.on_device.empty() ? model.forward(set.batches[i].input) : model.forward(set.on_device[i]);
-    collected.add(out, set.batches[i], set.samples[i]);
-  }
+  for (size_t i = 0; i < set.truths.size(); ++i)
+    collected.add(model.forward(set.inputs[i]), set.truths[i], set.samples[i]);
   return collected.all();
 }
 

@@ -1,53 +1,61 @@
 #pragma once
 
-#include "fastweights/train.h"
-#include "model/resident.h"
 #include "tensor/device.h"
-#include "train/device_adam.h"
+#include "train/step.h"
 
-/// A training step on a GPU, and the same as a CUDA graph: a step has more than a hundred pieces of work, and
-/// a CPU needs longer to issue those of a small model than the GPU to do them.
+/// A training step as a CUDA graph: a step has more than a hundred kernels, and a CPU needs longer to launch
+/// those of a small model than the GPU to run them.
 
 namespace fastweights {
 
-/// What makes a step, beside its batch.
-struct StepWork {
-  FastWeightProgrammer model;
-  double clip = 0, penalty = 0;
-  Tensor class_weights;  // on the device, or undefined
-};
-
-/// Forward, loss, backward. Nothing is changed yet.
-struct StepGradient {
-  Tensor flat, norm;           // [P], []; a loss that is not finite makes the norm so
-  Tensor numbers;              // [2]: loss and norm
-  std::vector<Tensor> pieces;  // the gradient by parameters
-};
-StepGradient step_gradient(const StepWork& work, const PreparedInput& input, const Batch& truth,
-                           const ForwardOptions& options);
-
-/// Steps of one shape: as many samples, outputs and parameters as the first one had, up to so many rows.
+/// Steps of one shape: as many samples, outputs and parameters as the first one had, up to a number of rows.
 class RecordedStep {
  public:
   /// Changes no parameter. Throws if the device has too little memory.
-  RecordedStep(const StepWork& work, const DeviceAdam& adam, const PreparedInput& first, const Batch& truth,
-               int64_t rows);
+  RecordedStep(const StepWork& work, const PreparedBatch& first, const Batch& truth, int64_t rows);
 
   /// Whether steps on such a batch can be recorded at all: classes that are all known, no blocks or pieces of
   /// time.
-  static bool possible(const FastWeightProgrammer& model, const PreparedInput& input, const Batch& truth);
-  bool takes(const PreparedInput& input, const Batch& truth) const;
+  static bool possible(const Network& network, const PreparedBatch& input, const Batch& truth);
+  bool takes(const PreparedBatch& input, const Batch& truth) const;
 
-  /// Does a step that Adam has begun. What it returns is overwritten by the next one.
-  const StepGradient& run(const PreparedInput& input, const Batch& truth, uint64_t seed);
+  /// Takes a step that the optimiser has begun. The result is overwritten by the next one.
+  const StepResult& run(const PreparedBatch& input, const Batch& truth, uint64_t seed);
 
  private:
   StepWork work_;
-  std::shared_ptr<Resident> place_;
+  std::shared_ptr<const PreparedBatch::Contents> batch_;
   Batch truth_;
   Tensor seed_;  // [1] on the device
-  StepGradient result_;
+  StepResult result_;
   DeviceGraph graph_;
+};
+
+/// Replays steps where it can, and otherwise takes them one operation after another.
+class ReplayedSteps final : public StepRunner {
+ public:
+  /// Batches of `batch_size` of the samples of `all` are recorded.
+  ReplayedSteps(const StepWork& work, const PreparedBatch& all, int64_t batch_size);
+
+  StepResult run(const ReadyBatch& batch, double learning_rate) override;
+
+ private:
+  // records with this batch, or says why it cannot be done; an empty text also where a later batch can
+  std::string record(const ReadyBatch& batch);
+  // whether there is a graph for this batch; a line for the log if steps are not replayed from here on
+  struct Attempt {
+    bool ready = false;
+    std::string note = {};
+  };
+  Attempt attempt(const ReadyBatch& batch);
+
+  StepWork work_;
+  PlainSteps plain_;
+  PreparedBatch all_;
+  int64_t batch_size_;
+  std::unique_ptr<RecordedStep> recorded_;
+  bool given_up_ = false;
+  int refused_ = 0;  // batches in a row
 };
 
 }  // namespace fastweights

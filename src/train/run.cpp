@@ -66,7 +66,7 @@ void predict_parts(RunResult& result, const Model& model, const RunData& data) {
 // predictions of the best model, files, report
 void finish(const RunFolder& folder, Trainer& trainer, const Run& run, RunResult& result) {
   Stopwatch watch;
-  trainer.take_best();
+  trainer.restore_best();
   result.best_epoch = trainer.best_epoch();
   predict_parts(result, trainer.model(), run.data);
   for (const PartResult& part : result.parts) {
@@ -151,6 +151,7 @@ void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options,
       folder.note(result.message);
       return;
     }
+    if (!step.note.empty()) folder.note(step.note);
     if (step.epoch_record) {
       folder.append_epoch(*step.epoch_record);
       result.epochs.push_back(*step.epoch_record);
@@ -183,7 +184,8 @@ RunResult train_run(const Run& run, const RunOptions& options) {
   const bool fresh = options.start == RunStart::Fresh;
   const std::string copied =
       fresh && !run.initialise_from.empty() ? initialise_from(model, run.initialise_from) : "";
-  Trainer trainer(model, {data.train, data.validation, data.preparation, data.task}, run.config.training);
+  Trainer trainer(model, {data.train, data.validation, data.preparation, data.task}, run.config.training,
+                  options.trainer);
   RunResult result;
   if (fresh) {
     open_fresh(options.folder, run, trainer);

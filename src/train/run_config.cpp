@@ -3,7 +3,6 @@
 
 #include "base/files.h"
 #include "fastweights/run.h"
-#include "model/config_fields.h"
 #include "train/clock.h"
 #include "train/run_data.h"
 #include "train/run_fields.h"
@@ -40,7 +39,12 @@ void set_value_norm(ModelConfig& model) {
 
 // configurations of version 0.1, too
 Json upgraded(Json json) {
-  if (json.is_object() && json.contains("model")) json["model"] = upgraded_model_json(json["model"]);
+  if (!json.is_object()) return json;
+  if (json.contains("model")) json["model"] = upgraded_model_json(json["model"]);
+  if (json.contains("training") && json["training"].is_object() && json["training"].contains("like_length")) {
+    json["training"]["bucket_batches"] = json["training"]["like_length"];
+    json["training"].erase("like_length");
+  }
   return json;
 }
 
@@ -56,7 +60,7 @@ void flatten(const Json& json, const std::string& where, Settings& settings) {
 
 // all settings but those of the model, which are applied to the defaults of its architecture
 RunConfig config_of(const RunSetup& setup) {
-  Json given = settings_json(all_settings(setup));
+  Json given = upgraded(settings_json(all_settings(setup)));
   given.erase("model");
   RunConfig config = read_fields(given, RunConfig{});
   config.data = setup.source;

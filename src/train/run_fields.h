@@ -1,7 +1,7 @@
 #pragma once
 
 #include "fastweights/run.h"
-#include "model/config_fields.h"
+#include "systems/registry.h"
 
 /// Names and keys of a run's configuration.
 
@@ -56,7 +56,7 @@ inline void visit_fields(TaskConfig& c, Fields& visit) {
 inline void visit_fields(TrainConfig& c, Fields& visit) {
   visit("epochs", c.epochs);
   visit("batch_size", c.batch_size);
-  visit("like_length", c.like_length);
+  visit("bucket_batches", c.bucket_batches);
   visit("learning_rate", c.learning_rate);
   visit("weight_decay", c.weight_decay);
   visit("clip", c.clip);

@@ -1,8 +1,6 @@
 #include "fastweights/device.h"
-
 #include "base/random.h"
 #include "fastweights/fastweights.h"
-#include "model/programmer.h"
 #include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
@@ -47,11 +45,11 @@ class Device : public ::testing::Test {
   void SetUp() override {
     if (device_.is_cpu()) GTEST_SKIP() << device_refusal();
   }
-  FastWeightProgrammer model(const ProgrammerConfig& config = small_config()) const {
-    return FastWeightProgrammer(config, {.device = device_});
+  Model model(const ProgrammerConfig& config = small_config()) const {
+    return Model(config, {.device = device_});
   }
   // gradients of a sum of the outputs
-  std::vector<Tensor> gradients_of(const FastWeightProgrammer& model, const PreparedInput& input) const {
+  std::vector<Tensor> gradients_of(const Model& model, const PreparedBatch& input) const {
     const at::AutoGradMode on(true);
     return gradients(model.forward(input, {.mode = Mode::Train, .seed = 3}).outputs.square().sum(),
                      model.parameter_tensors());
@@ -72,20 +70,15 @@ TEST(DeviceName, WhereThereIsNoneTheReasonIsSaid) {
   ASSERT_FALSE(reason.empty());
   EXPECT_EQ(error_message<std::runtime_error>([] { find_device("cuda"); }),
             "[device] cuda cannot be used: " + reason);
-  EXPECT_EQ(error_message<std::runtime_error>(
-                [] { FastWeightProgrammer(small_config(), {.device = at::Device(at::kCUDA, 0)}); }),
-            "[model] device cuda cannot be used: " + reason);
+  EXPECT_EQ(
+      error_message<std::runtime_error>([] { Model(small_config(), {.device = at::Device(at::kCUDA, 0)}); }),
+      "[model] device cuda cannot be used: " + reason);
 }
 
-TEST(DeviceName, InputsAreNotPreparedForTheCpu) {
-  const FastWeightProgrammer model(small_config());
-  EXPECT_EQ(error_message([&] {
-              model.prepare({.series = some_series({4, 5})});
-            }),
-            "[model] inputs are prepared for a GPU, and this model is on the CPU");
+TEST(DeviceName, OtherDevicesAreRefused) {
   EXPECT_EQ(error_message([] {
               ProgrammerConfig c = small_config();
-              FastWeightProgrammer(c, {.type = at::kFloat, .device = at::Device(at::kMeta)});
+              Model(c, {.type = at::kFloat, .device = at::Device(at::kMeta)});
             }),
             "[model] a model is on the CPU or on a CUDA device, not on meta");
 }
@@ -101,9 +94,9 @@ TEST_F(Device, WhatKernelsCannotDoIsRefused) {
 }
 
 TEST_F(Device, PickedSamplesAreThoseOfABatch) {
-  const FastWeightProgrammer model = this->model();
+  const Model model = this->model();
   const RaggedSeries all = some_series({5, 9, 2, 7});
-  const PreparedInput some = model.prepare({.series = all}).select({3, 0});
+  const PreparedBatch some = model.prepare({.series = all}).select({3, 0});
   const int64_t* o = all.offsets.data_ptr<int64_t>();
   const auto rows = [&](const Tensor& x) {
     return at::cat({x.slice(0, o[3], o[4]), x.slice(0, o[0], o[1])}, 0);
@@ -156,7 +149,7 @@ TEST_F(Device, EveryControlIsThatOfTheCpu) {
       series.values.slice(0, 50, 59).select(1, 2).fill_(NAN);
     }
     for (const ProgrammerConfig& c : all_controls()) {
-      const FastWeightProgrammer there = model(c), here = there.to(at::kCPU);
+      const Model there = model(c), here = there.to(at::kCPU);
       const Tensor expected = here.forward({.series = series}).outputs.detach();
       EXPECT_LT(
           relative_error(there.forward(there.prepare({.series = series})).outputs.detach().cpu(), expected),
@@ -167,9 +160,9 @@ TEST_F(Device, EveryControlIsThatOfTheCpu) {
 }
 
 TEST_F(Device, GradientsOfTheSeriesGoThroughTheCpu) {
-  const FastWeightProgrammer there = model(), here = there.to(at::kCPU);
+  const Model there = model(), here = there.to(at::kCPU);
   const at::AutoGradMode on(true);
-  const auto gradient = [](const FastWeightProgrammer& model) {
+  const auto gradient = [](const Model& model) {
     RaggedSeries series = some_series({6, 9});
     series.values.set_requires_grad(true);
     return gradients(model.forward({.series = series}).outputs.sum(), {series.values})[0];
@@ -180,8 +173,8 @@ TEST_F(Device, GradientsOfTheSeriesGoThroughTheCpu) {
 TEST_F(Device, TheSameBitsTwice) {
   ProgrammerConfig c = small_config();
   c.dropout = c.value_dropout = 0.25;
-  const FastWeightProgrammer model = this->model(c);
-  const PreparedInput input = model.prepare({.series = some_series({50, 9, 2, 70, 33})});
+  const Model model = this->model(c);
+  const PreparedBatch input = model.prepare({.series = some_series({50, 9, 2, 70, 33})});
   const std::vector<Tensor> one = gradients_of(model, input), two = gradients_of(model, input);
   for (size_t i = 0; i < one.size(); ++i)
     EXPECT_TRUE(at::equal(one[i], two[i])) << model.parameters()[i].first;
@@ -197,10 +190,10 @@ TEST_F(Device, MasksAreThoseOfTheCpu) {
 TEST_F(Device, BlocksOfTimeChangeNothing) {
   const ModelInput input = {.series = some_series({90, 40, 3})};
   ProgrammerConfig c = small_config();
-  const FastWeightProgrammer whole = model(c);
+  const Model whole = model(c);
   const std::vector<Tensor> expected = gradients_of(whole, whole.prepare(input));
   c.solver.memory_limit = 1;
-  const FastWeightProgrammer cut = model(c);
+  const Model cut = model(c);
   EXPECT_GT(cut.forward(input).plan.blocks, 1);
   // all together: of some nothing is left but rounding
   const auto joined = [](const std::vector<Tensor>& list) {
@@ -241,9 +234,18 @@ TEST_F(Device, PiecesOfTimeSideBySideGiveTheSame) {
   }
 }
 
+TEST_F(Device, AMemoryLimitBelongsToItsModel) {
+  const ModelInput input = {.series = some_series({60000, 60000})};
+  const Model roomy = model();
+  const Tensor taken = at::empty({device_memory(device_).free - (int64_t{256} << 20)},
+                                 at::TensorOptions(at::kByte).device(device_));
+  const Model cramped = model();
+  EXPECT_GT(cramped.plan(input)->blocks, roomy.plan(input)->blocks);
+}
+
 TEST_F(Device, AModelMovesThereAndBack) {
-  const FastWeightProgrammer here(small_config(), {.seed = 4});
-  const FastWeightProgrammer there = here.to(device_), back = there.to(at::kCPU);
+  const Model here(small_config(), {.seed = 4});
+  const Model there = here.to(device_), back = there.to(at::kCPU);
   for (size_t i = 0; i < here.parameters().size(); ++i)
     EXPECT_TRUE(at::equal(here.parameters()[i].second, back.parameters()[i].second));
   const ModelInput input = {.series = some_series({6, 3})};

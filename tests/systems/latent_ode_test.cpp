@@ -97,7 +97,7 @@ TEST(LatentOde, EqualsItsEquationsInTraining) {
   const ForwardOptions options = {.mode = Mode::Train, .seed = 11};
   const Model model(some_config(), {.type = at::kDouble});
   const ModelOutput output = model.forward(input, options);
-  expect_same(model, {output.outputs, random_loss(3)(output.outputs) + output.further_loss},
+  expect_same(model, {output.outputs, random_loss(3)(output.outputs) + output.auxiliary_loss},
               plain_forward(model, input, options));
 }
 
@@ -106,7 +106,7 @@ TEST(LatentOde, DrawsNothingInEvaluation) {
   const Model model(some_config(), {.type = at::kDouble});
   const ModelOutput output = model.forward(input);
   EXPECT_LT(relative_error(output.outputs.detach(), plain_forward(model, input, {}).outputs.detach()), kSame);
-  EXPECT_FALSE(output.further_loss.defined());
+  EXPECT_FALSE(output.auxiliary_loss.defined());
 }
 
 TEST(LatentOde, SamplesDoNotDependOnTheirBatch) {

@@ -114,7 +114,7 @@ Compared plain_forward(const Model& model, const ModelInput& input, const Forwar
 Compared model_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const ModelOutput output = model.forward(input, options);
   const Tensor number = random_loss(3)(output.outputs);
-  return {output.outputs, output.further_loss.defined() ? number + output.further_loss : number};
+  return {output.outputs, output.auxiliary_loss.defined() ? number + output.auxiliary_loss : number};
 }
 
 TEST(OdeRfwp, EqualsItsEquationsWithEveryRuleInBothOrders) {
@@ -135,7 +135,7 @@ TEST(OdeRfwp, LatentVariantEqualsItsEquationsInTraining) {
   expect_same(model, model_forward(model, input, options), plain_forward(model, input, options));
   const Tensor mean = plain_forward(model, input, {}).outputs;
   EXPECT_LT(relative_error(model.forward(input).outputs.detach(), mean.detach()), kSame);
-  EXPECT_FALSE(model.forward(input).further_loss.defined());
+  EXPECT_FALSE(model.forward(input).auxiliary_loss.defined());
 }
 
 TEST(OdeRfwp, SamplesDoNotDependOnTheirBatch) {

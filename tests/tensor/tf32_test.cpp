@@ -1,21 +1,17 @@
-#include "tensor/tf32.h"
+#include "tensor/runtime.h"
 
 #include "support/support.h"
 
 namespace fastweights::testing {
 namespace {
 
-bool uses_tf32() {
-  return at::globalContext().float32MatmulPrecision() != at::Float32MatmulPrecision::HIGHEST;
-}
-
-TEST(Tf32, AGuardRestoresWhatItFound) {
+TEST(Tf32, AScopeRestoresWhatItFound) {
   ASSERT_FALSE(uses_tf32());
   {
-    const Tf32Guard on(Tf32::Yes);
+    const Tf32Scope on(Tf32::Yes);
     EXPECT_TRUE(uses_tf32());
     {
-      const Tf32Guard off(Tf32::No);
+      const Tf32Scope off(Tf32::No);
       EXPECT_FALSE(uses_tf32());
     }
     EXPECT_TRUE(uses_tf32());

@@ -1,12 +1,13 @@
 #include "train/recorded_step.h"
 
-#include "model/programmer_config.h"
+#include <numeric>
 
 #include "base/random.h"
 #include "fastweights/device.h"
+#include "model/programmer_config.h"
 #include "support/support.h"
-#include "tensor/autograd.h"
 #include "tensor/random_tensor.h"
+#include "train/tensor_adam.h"
 
 /// Training steps as CUDA graphs, against the same steps one piece of work after another. Machines with a GPU
 /// only.
@@ -58,42 +59,54 @@ struct Step {
   uint64_t seed;
 };
 
-// a graph is recorded with the first step and does all of them, and so does another model one piece after
-// another
+struct Settings {
+  double clip = 1, penalty = 0;
+  Tensor class_weights = {};
+};
+
+StepWork work_of(const Model& model, const Settings& settings) {
+  return {
+      .network = model.network(),
+      .optimiser = make_adam(*model.network(), {}),
+      .loss = [weights = settings.class_weights](
+                  const Tensor& outputs, const Batch& batch) { return task_loss(outputs, batch, weights); },
+      .clip = settings.clip,
+      .penalty = settings.penalty};
+}
+
+// a graph is recorded with the first step and replays all of them; another model takes the same steps one
+// operation after another
 void expect_same_steps(const ProgrammerConfig& config, const at::Device& device, const RaggedSeries& series,
-                       const StepWork& settings, const std::vector<Step>& steps) {
-  const FastWeightProgrammer model(config, {.device = device}), other(config, {.device = device});
-  DeviceAdam adam(model, {}), other_adam(other, {});
-  const PreparedInput all = model.prepare({.series = series});
-  StepWork work = settings, other_work = settings;
-  work.model = model;
-  other_work.model = other;
-  const PreparedInput first = all.select(steps[0].samples);
+                       const Settings& settings, const std::vector<Step>& steps) {
+  const Model model(config, {.device = device}), other(config, {.device = device});
+  const StepWork work = work_of(model, settings), other_work = work_of(other, settings);
+  const PreparedBatch all = model.prepare({.series = series});
+  const PreparedBatch first = all.select(steps[0].samples);
   const auto truth = [](const std::vector<int64_t>& classes) {
     Batch batch;
     batch.classes = at::tensor(classes, at::kLong);
     return batch;
   };
-  ASSERT_TRUE(RecordedStep::possible(model, first, truth(steps[0].classes)));
-  const int64_t rows = config.layers > 1 ? first.resident().steps.dt.size(0) : 60;
-  RecordedStep recorded(work, adam, first, truth(steps[0].classes), rows);
+  ASSERT_TRUE(RecordedStep::possible(*model.network(), first, truth(steps[0].classes)));
+  const std::vector<int64_t> counts = first.contents().step_counts();
+  const int64_t rows = config.layers > 1 ? std::accumulate(counts.begin(), counts.end(), int64_t{0}) : 60;
+  RecordedStep recorded(work, first, truth(steps[0].classes), rows);
   // recording changes nothing
   for (size_t i = 0; i < model.parameters().size(); ++i)
     ASSERT_TRUE(model.parameters()[i].second.equal(other.parameters()[i].second))
         << model.parameters()[i].first;
+  PlainSteps plain(other_work);
   for (const Step& step : steps) {
-    const PreparedInput input = all.select(step.samples);
+    const PreparedBatch input = all.select(step.samples);
     const Batch known = truth(step.classes);
     ASSERT_TRUE(recorded.takes(input, known));
-    adam.begin_step(1e-2);
-    const StepGradient got = recorded.run(input, known, step.seed);
-    const StepGradient expected =
-        step_gradient(other_work, input, known, {.mode = Mode::Train, .seed = step.seed});
-    other_adam.begin_step(1e-2);
-    const at::NoGradGuard no_grad;
-    other_adam.apply(expected.flat, expected.norm, settings.clip);
-    EXPECT_LT(relative_error(got.flat, expected.flat), kFloat) << "seed " << step.seed;
-    EXPECT_LT(relative_error(got.numbers, expected.numbers), kFloat);
+    work.optimiser->begin_step(1e-2);
+    const StepResult got = recorded.run(input, known, step.seed);
+    const StepResult expected = plain.run({step.samples, step.seed, input, known}, 1e-2);
+    EXPECT_TRUE(got.replayed);
+    EXPECT_FALSE(expected.replayed);
+    EXPECT_LT(relative_error(got.gradient.flat, expected.gradient.flat), kFloat) << "seed " << step.seed;
+    EXPECT_LT(relative_error(got.summary, expected.summary), kFloat);
   }
   EXPECT_FALSE(recorded.takes(all.select({0, 1}), truth({0, 1}))) << "fewer samples";
   EXPECT_FALSE(recorded.takes(first, truth({0, 1, -1}))) << "a class that is not known";
@@ -105,19 +118,19 @@ const std::vector<Step> kRagged = {
 
 TEST_F(RecordedSteps, WithAKernelForTheSlowNet) {
   const ProgrammerConfig c = config(3);
-  expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 1.0, 0.0, {}}, kRagged);
+  expect_same_steps(c, device_, series(3), {}, kRagged);
 }
 
 TEST_F(RecordedSteps, WithProductsForTheSlowNet) {
   const ProgrammerConfig c = config(20);
-  expect_same_steps(c, device_, series(20), {FastWeightProgrammer(c), 1.0, 0.0, {}}, kRagged);
+  expect_same_steps(c, device_, series(20), {}, kRagged);
 }
 
 TEST_F(RecordedSteps, OfTwoClassesWithWeightsAndAPenalty) {
   ProgrammerConfig c = config(3);
   c.outputs = 1;
   const Tensor weights = at::tensor({0.5, 2.0}, at::kFloat).to(device_);
-  expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 0.0, 1e-3, weights}, kRagged);
+  expect_same_steps(c, device_, series(3), {0.0, 1e-3, weights}, kRagged);
 }
 
 TEST_F(RecordedSteps, OfTwoLayersOnAsManyRows) {
@@ -125,7 +138,7 @@ TEST_F(RecordedSteps, OfTwoLayersOnAsManyRows) {
   c.layers = 2;
   const std::vector<Step> steps = {
       {{0, 1, 2}, {0, 1, 2}, 7}, {{2, 0, 1}, {2, 2, 1}, 8}, {{1, 2, 0}, {1, 0, 0}, 9}};
-  expect_same_steps(c, device_, series(3), {FastWeightProgrammer(c), 1.0, 0.0, {}}, steps);
+  expect_same_steps(c, device_, series(3), {}, steps);
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #include <numbers>
 
 #include "data/data_support.h"
+#include "fastweights/run.h"
 #include "fastweights/train.h"
 #include "support/support.h"
+#include "tensor/runtime.h"
 #include "train/prepared_set.h"
 #include "train/train_cases.h"
 
@@ -82,7 +84,7 @@ TEST(Trainer, AStateOnDiskInMidEpochGoesOnBitForBit) {
                               .penalty = 1e-3};
   Trainer whole = small_trainer(config);
   const auto records = run(whole);
-  whole.take_best();
+  whole.restore_best();
   for (const int64_t steps : {2, 7, 15}) {
     Trainer before = small_trainer(config), after = small_trainer(config, 99);
     auto all = run(before, steps);
@@ -94,28 +96,9 @@ TEST(Trainer, AStateOnDiskInMidEpochGoesOnBitForBit) {
     expect_same(all, records);
     EXPECT_EQ(after.best_epoch(), whole.best_epoch());
     EXPECT_EQ(after.best_value(), whole.best_value());
-    after.take_best();
+    after.restore_best();
     EXPECT_TRUE(same_bits(after.model(), whole.model()));
   }
-}
-
-TEST(Trainer, AStateWithParametersUnderTheirEarlierNameResumesBitForBit) {
-  Trainer before = small_trainer({.epochs = 3}), after = small_trainer({.epochs = 3}, 99);
-  run(before, 4);
-  NamedTensors old = before.state();
-  for (const std::string name : {"layers.0.program.weight", "layers.0.program.bias"}) {
-    for (const std::string kind : {"parameter.", "adam.first.", "adam.second.", "best."}) {
-      auto node = old.tensors.extract(kind + name);
-      if (node.empty()) continue;
-      node.key().replace(node.key().find("program."), 8, "programme.");
-      old.tensors.insert(std::move(node));
-    }
-  }
-  ASSERT_TRUE(old.tensors.contains("parameter.layers.0.programme.weight"));
-  after.set_state(old);
-  run(before);
-  run(after);
-  EXPECT_TRUE(same_bits(after.model(), before.model()));
 }
 
 TEST(Trainer, AHandedOutStateIsACopy) {
@@ -145,14 +128,14 @@ TEST(Trainer, AnEpochSeesEverySeriesOnce) {
   EXPECT_EQ(error_message([&] { trainer.step(); }), "[train] there is nothing left to do");
 }
 
-TEST(Trainer, SeriesOfLikeLengthComeIntoOneBatch) {
+TEST(Trainer, BucketingSortsByLengthWithinPools) {
   const TrainData data = train_data(two_classes(64));
   const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
   // between the shortest and the longest series of a batch, over all batches
-  const auto spread = [&](int64_t like_length) {
+  const auto spread = [&](int64_t bucket_batches) {
     int64_t sum = 0;
     std::multiset<int64_t> seen;
-    for (const std::vector<int64_t>& batch : random_batches(data.train.offsets, 4, like_length, 3)) {
+    for (const std::vector<int64_t>& batch : random_batches(data.train.offsets, 4, bucket_batches, 3)) {
       std::vector<int64_t> lengths;
       for (const int64_t b : batch) lengths.push_back(offsets[b + 1] - offsets[b]);
       const auto [least, most] = std::minmax_element(lengths.begin(), lengths.end());
@@ -229,7 +212,7 @@ TEST(Trainer, TakesTheParametersOfTheBestEpoch) {
   EXPECT_EQ(last_best, trainer.best_epoch());
   EXPECT_EQ(trainer.best_value(), *best);
   EXPECT_FALSE(equal(copies(trainer), parameters[static_cast<size_t>(best - losses.begin())]));
-  trainer.take_best();
+  trainer.restore_best();
   EXPECT_TRUE(equal(copies(trainer), parameters[static_cast<size_t>(best - losses.begin())]));
 }
 
@@ -284,7 +267,7 @@ TEST(Trainer, LearnsTargetsValuesAndRows) {
 
 TEST(Trainer, WithoutValidationTheTrainingLossChooses) {
   TrainData data = train_data(two_classes(16));
-  data.validation = prepare(select_series(two_classes(16), {}), data.preparation);
+  data.validation = prepare(subset(two_classes(16), {}), data.preparation);
   Trainer trainer(Model(small_model(data)), data, {.epochs = 4, .batch_size = 4, .learning_rate = 0.01});
   double best = INFINITY;
   for (const TrainStep& step : run(trainer)) {
@@ -374,13 +357,13 @@ TEST(Trainer, BalancedWeightsMakeClassesWeighTheSame) {
 
 TEST(Trainer, ASetThatIsPreparedOnceGivesTheSamePredictions) {
   const TrainData data = train_data(two_classes(40));
-  const FastWeightProgrammer model(small_model(data));
+  const Model model(small_model(data));
   const PredictOptions options = {.batch_size = 7};
   const Predictions expected = predict(model, data.train, data.preparation, data.task, options);
-  const PreparedSet set = prepare_set(*model.programmer(), data.train, data.preparation, data.task, options);
-  ASSERT_EQ(set.batches.size(), 5u);
+  const PreparedSet set = prepare_set(model, data.train, data.preparation, data.task, options);
+  ASSERT_EQ(set.truths.size(), 5u);
   for (int i = 0; i < 2; ++i) {
-    const Predictions got = predict(*model.programmer(), set);
+    const Predictions got = predict(model, set);
     EXPECT_TRUE(at::equal(got.outputs, expected.outputs));
     EXPECT_TRUE(at::equal(got.classes, expected.classes));
     EXPECT_TRUE(at::equal(got.samples, expected.samples));
@@ -396,6 +379,94 @@ TEST(Trainer, PredictionsDoNotDependOnTheBatch) {
   EXPECT_TRUE(at::equal(whole.times, parts.times));
   // sums of float32 in another order
   EXPECT_LT(testing::relative_error(parts.outputs, whole.outputs), 1e-5);
+}
+
+TEST(Trainer, PreparingTheDataOnceChangesNoBit) {
+  const TrainData data = train_data(two_classes(16));
+  ProgrammerConfig lazy = small_model(data);
+  // with a limit, however large, the signal is sampled in every step
+  lazy.solver.memory_limit = int64_t{1} << 40;
+  const TrainConfig config = {.epochs = 3, .batch_size = 5};
+  Trainer once(Model(small_model(data)), data, config), always(Model(lazy), data, config);
+  expect_same(run(once), run(always));
+  EXPECT_TRUE(equal(copies(once), copies(always)));
+}
+
+// gradient descent without any memory but a count
+class Descent : public Optimiser {
+ public:
+  explicit Descent(const Model& model) : parameters_(model.parameter_tensors()) {}
+  void begin_step(double learning_rate) override { rate_ = learning_rate; }
+  void apply(const StepGradient& gradient, double) override {
+    for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].sub_(gradient.by_parameter[i], rate_);
+    ++count_;
+  }
+  std::map<std::string, Tensor> state() const override {
+    return {{"descent.count", at::tensor({count_}, at::kLong)}};
+  }
+  void set_state(const std::map<std::string, Tensor>& tensors) override {
+    count_ = tensors.at("descent.count").item<int64_t>();
+  }
+
+ private:
+  std::vector<Tensor> parameters_;
+  double rate_ = 0;
+  int64_t count_ = 0;
+};
+
+TEST(Trainer, TakesOwnLossesOptimisersAndCallbacks) {
+  const TrainData data = train_data(two_classes(16));
+  int64_t losses = 0, steps = 0, epochs = 0;
+  const TrainerOptions options = {
+      .loss =
+          [&](const Tensor& outputs, const Batch& batch) {
+            ++losses;
+            return (outputs.squeeze(1) - batch.classes.to(at::kFloat)).square().mean();
+          },
+      .optimiser = [](const Model& model) { return std::make_unique<Descent>(model); },
+      .on_step = [&](const TrainStep& step) { steps += step.replayed ? 0 : 1; },
+      .on_epoch = [&](const TrainEpoch& epoch) { epochs = epoch.epoch; }};
+  const TrainConfig config = {.epochs = 4, .batch_size = 4, .learning_rate = 0.1, .warm_up = 0};
+  Trainer trainer(Model(small_model(data)), data, config, options);
+  const auto records = run(trainer);
+  EXPECT_EQ(losses, 12);
+  EXPECT_EQ(steps, 12);
+  EXPECT_EQ(epochs, 4);
+  EXPECT_LT(records.back().epoch_record->loss, records[2].epoch_record->loss);
+  const NamedTensors state = trainer.state();
+  EXPECT_EQ(state.tensors.at("descent.count").item<int64_t>(), 12);
+  EXPECT_FALSE(state.tensors.contains("adam.steps"));
+  Trainer resumed(Model(small_model(data)), data, config, options);
+  resumed.set_state(state);
+  EXPECT_TRUE(same_bits(resumed.state(), state));
+}
+
+TEST(Trainer, TrainingsDoNotSeeEachOthersPrecision) {
+  const TrainData data = train_data(two_classes(16));
+  const bool before = uses_tf32();
+  const auto trainer_with = [&](Tf32 tf32, std::vector<bool>& seen) {
+    return Trainer(Model(small_model(data)), data, {.epochs = 1, .batch_size = 4},
+                   {.loss =
+                        [&seen](const Tensor& outputs, const Batch& batch) {
+                          seen.push_back(uses_tf32());
+                          return task_loss(outputs, batch, {});
+                        },
+                    .tf32 = tf32});
+  };
+  std::vector<bool> rounded, exact;
+  Trainer first = trainer_with(Tf32::Yes, rounded), second = trainer_with(Tf32::No, exact);
+  while (!first.finished()) {
+    first.step();
+    EXPECT_EQ(uses_tf32(), before);
+    second.step();
+  }
+  EXPECT_EQ(rounded, std::vector<bool>(3, true));
+  EXPECT_EQ(exact, std::vector<bool>(3, false));
+}
+
+TEST(Trainer, TheOldNameOfBucketingIsRead) {
+  EXPECT_EQ(run_config_from_json(R"({"training": {"like_length": 4}})").training.bucket_batches, 4);
+  EXPECT_EQ(to_json(RunConfig{}).find("like_length"), std::string::npos);
 }
 
 }  // namespace

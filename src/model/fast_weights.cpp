@@ -1,7 +1,7 @@
 #include "base/error.h"
 #include "fastweights/model.h"
 #include "model/architecture_spec.h"
-#include "model/programmer_config.h"
+#include "model/programmer.h"
 
 /// The registry's rows of fast weight programmers in continuous time.
 
@@ -88,10 +88,9 @@ std::vector<NamedModel> models_by_rule() {
   return models;
 }
 
-// TODO(merge): the network behind both
 template <typename Options>
-std::shared_ptr<const Network> make(const ModelConfig&, const Options&, const ModelOptions&) {
-  return nullptr;
+std::shared_ptr<const Network> make(const ModelConfig& config, const Options&, const ModelOptions& options) {
+  return std::make_shared<FastWeightProgrammer>(config, options);
 }
 
 template <typename Options>
@@ -105,6 +104,7 @@ ArchitectureType programmer_type(const std::string& name, std::vector<NamedModel
   type.check = [](const ModelConfig& config, const std::vector<Rule>& own_rules) {
     check_programmer(ProgrammerConfig(config), own_rules);
   };
+  type.devices = Devices::CpuAndCuda;
   return type;
 }
 

@@ -1,10 +1,11 @@
-#include "train/device_training.h"
+#include "train/training_steps.h"
 
 #include "model/programmer_config.h"
 
 #include "base/random.h"
 #include "fastweights/device.h"
 #include "support/support.h"
+#include "train/tensor_adam.h"
 #include "train/train_cases.h"
 
 /// Training steps where a GPU has little memory left. Machines with a GPU only.
@@ -41,18 +42,18 @@ TEST_F(DeviceShortage, StepsAreCutIntoBlocksAndGiveTheSame) {
   config.hidden_size = 64;
   config.heads = 8;
   config.dropout = 0;
-  DeviceTraining::Place all;
+  TrainingSteps::BatchId all;
   for (int64_t b = 0; b < data.train.samples(); ++b) all.samples.push_back(b);
   all.seed = 3;
   const auto loss_of_second = [&] {
-    const FastWeightProgrammer model(config, {.device = device_});
-    DeviceTraining training(model, data, {});
-    training.step(model, {}, {}, all, all, 1e-3);
-    return training.step(model, {}, {}, all, {}, 1e-3).loss;
+    const Model model(config, {.device = device_});
+    TrainingSteps training(model, data, {}, make_adam(*model.network(), {}), {}, {});
+    training.step(all, all, 1e-3);
+    return training.step(all, {}, 1e-3).loss;
   };
   const double expected = loss_of_second();
   release_device_memory();
-  // all but this much belongs to somebody else; a step takes several times as much
+  // all but this much is taken; a step takes several times as much
   constexpr int64_t kLeft = int64_t{256} << 20;
   const Tensor others =
       at::empty({device_memory(device_).free - kLeft}, at::TensorOptions(at::kByte).device(device_));

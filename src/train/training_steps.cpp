@@ -1,0 +1,207 @@
+#include "train/training_steps.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.h"
+#include "tensor/device.h"
+
+namespace fastweights {
+namespace {
+
+// shares of the memory that is free, for data that are kept
+constexpr double kTrainingShare = 0.25, kValidationShare = 0.1;
+// of a limit for steps
+constexpr int64_t kLeastLimit = int64_t{16} << 20;
+// series that tell how large all of them are
+constexpr int64_t kProbe = 64;
+// of the machine's memory, for data that are kept on the CPU
+constexpr double kHostShare = 0.5;
+
+std::vector<int64_t> first_samples(int64_t count) {
+  std::vector<int64_t> samples(static_cast<size_t>(count));
+  std::iota(samples.begin(), samples.end(), int64_t{0});
+  return samples;
+}
+
+double free_memory(const at::Device& device) {
+  if (!device.is_cpu()) return static_cast<double>(device_memory(device).free);
+  return kHostShare * static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+PreparedBatch prepared(const Model& model, const TrainData& data, const PreparedData& set, int64_t samples) {
+  return model.prepare(
+      make_batch(set, data.preparation, data.task, first_samples(samples), /*seed=*/1).input);
+}
+
+// whether a set takes no more than this share of the memory that is free, judged by its first series
+bool fits(const Model& model, const TrainData& data, const PreparedData& set, double share) {
+  const at::NoGradGuard no_grad;
+  const int64_t some = std::min(kProbe, set.samples());
+  const int64_t* o = set.offsets.data_ptr<int64_t>();
+  const auto rows = static_cast<double>(std::max<int64_t>(o[some], 1));
+  const PreparedBatch probe = prepared(model, data, set, some);
+  // on the CPU a signal that is not sampled is better made from the data again
+  if (model.device().is_cpu() && !probe.contents().separable()) return false;
+  const double each = static_cast<double>(probe.bytes()) / rows;
+  return each * static_cast<double>(o[set.samples()]) <= share * free_memory(model.device());
+}
+
+int64_t memory_limit(const ModelConfig& config) {
+  const SolverConfig* solver = solver_of(config);
+  return solver ? solver->memory_limit : 0;
+}
+
+// what the model sees of a series is the same in every epoch, whatever its neighbours are
+bool is_constant(const Model& model, const TaskConfig& task) {
+  const ModelConfig& config = model.config();
+  const auto* fast = config.architecture.get_if<FastWeights>();
+  const auto* map = config.architecture.get_if<TensorMap>();
+  const bool last =
+      (fast && fast->query == QueryTime::LastOfBatch) || (map && map->query == QueryTime::LastOfBatch);
+  const SolverConfig* solver = solver_of(config);
+  return task.kind != TaskKind::Imputation && !last && (!solver || solver->steps != StepRule::SharedGrid);
+}
+
+std::optional<PreparedBatch> whole_set(const Model& model, const TrainData& data) {
+  if (!is_constant(model, data.task) || !fits(model, data, data.train, kTrainingShare)) return {};
+  const at::NoGradGuard no_grad;
+  try {
+    PreparedBatch all = prepared(model, data, data.train, data.train.samples());
+    if (all.contents().separable()) return all;
+  } catch (const std::exception& error) {
+    if (model.device().is_cpu() || !is_out_of_memory(error)) throw;
+    release_device_memory();
+  }
+  return {};
+}
+
+LossFunction loss_of_task(const Model& model, const Tensor& class_weights) {
+  const at::Device device = model.device();
+  const Tensor weights = class_weights.defined() && !device.is_cpu()
+                             ? on_device(class_weights.to(at::kFloat), device)
+                             : class_weights;
+  return [weights](const Tensor& outputs, const Batch& batch) { return task_loss(outputs, batch, weights); };
+}
+
+// which gradients are not finite
+std::string not_finite(const NamedParameters& parameters, const std::vector<Tensor>& gradients) {
+  std::string text;
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (std::isfinite(gradients[i].sum().item<double>())) continue;
+    text += message(text.empty() ? "the gradient of " : ", ", parameters[i].first, " (|parameter| ",
+                    parameters[i].second.norm().item<double>(), ")");
+  }
+  return text;
+}
+
+}  // namespace
+
+TrainingSteps::TrainingSteps(const Model& model, const TrainData& data, const TrainConfig& config,
+                             std::shared_ptr<Optimiser> optimiser, LossFunction loss,
+                             const Tensor& class_weights)
+    : model_(model),
+      data_(data),
+      config_(config),
+      optimiser_(std::move(optimiser)),
+      recording_(loss ? Recording::Impossible : Recording::Possible),
+      loss_(loss ? std::move(loss) : loss_of_task(model, class_weights)),
+      all_(whole_set(model, data)) {
+  make_runner();
+}
+
+void TrainingSteps::make_runner() {
+  const StepWork work = {.network = model().network(),
+                         .optimiser = optimiser_,
+                         .loss = loss_,
+                         .clip = config_.clip,
+                         .penalty = config_.penalty,
+                         .memory_limit = memory_limit(model().config())};
+  const bool record = all_ && recording_ == Recording::Possible && !model_.device().is_cpu();
+  runner_.reset();
+  if (record) {
+    runner_ = std::make_unique<ReplayedSteps>(work, *all_, config_.batch_size);
+  } else {
+    runner_ = std::make_unique<PlainSteps>(work);
+  }
+}
+
+ReadyBatch TrainingSteps::make_ready(const BatchId& batch) const {
+  const at::NoGradGuard no_grad;
+  if (all_)
+    return {batch.samples, batch.seed, all_->select(batch.samples),
+            truth_of(data_.train, data_.preparation, data_.task, batch.samples)};
+  Batch truth = make_batch(data_.train, data_.preparation, data_.task, batch.samples, batch.seed);
+  return {batch.samples, batch.seed, model().prepare(truth.input, Reuse::Once), truth};
+}
+
+void TrainingSteps::prepare_next(const BatchId& next) {
+  try {
+    ready_ = make_ready(next);
+  } catch (const std::exception& error) {
+    // it will be prepared when its turn comes
+    if (!is_out_of_memory(error)) throw;
+  }
+}
+
+StepOutcome TrainingSteps::try_step(const std::optional<BatchId>& next, double learning_rate) {
+  const StepResult result = runner_->run(*ready_, learning_rate);
+  const at::NoGradGuard no_grad;
+  ready_.reset();
+  if (next && !model_.device().is_cpu()) prepare_next(*next);
+  const Tensor summary = result.summary.cpu();
+  StepOutcome outcome = {summary[0].item<double>(), summary[1].item<double>(), result.replayed, result.note};
+  if (std::isfinite(outcome.loss) && std::isfinite(outcome.gradient_norm)) return outcome;
+  optimiser_->discard_step();
+  outcome.trouble =
+      result.status ? not_finite(model_.parameters(), result.gradient.by_parameter) : result.status.message();
+  if (outcome.trouble.empty()) outcome.trouble = message("the loss is ", outcome.loss);
+  return outcome;
+}
+
+void TrainingSteps::halve_memory(size_t samples) {
+  runner_.reset();
+  ready_.reset();
+  release_device_memory();
+  SolverConfig solver = *solver_of(model().config());
+  const int64_t free = device_memory(model_.device()).free;
+  solver.memory_limit = (solver.memory_limit > 0 ? std::min(solver.memory_limit, free) : free) / 2;
+  if (solver.memory_limit < kLeastLimit)
+    throw std::runtime_error(message("[train] the GPU has too little memory for a batch of ", samples,
+                                     " series, ", free >> 20, " MB; take a smaller --batch-size"));
+  Model limited = model_;
+  limited.set_solver(solver);
+  limited_ = limited;
+  make_runner();
+}
+
+StepOutcome TrainingSteps::step(const BatchId& batch, const std::optional<BatchId>& next,
+                                double learning_rate) {
+  while (true) {
+    try {
+      if (!ready_ || ready_->samples != batch.samples || ready_->seed != batch.seed)
+        ready_ = make_ready(batch);
+      return try_step(next, learning_rate);
+    } catch (const std::exception& error) {
+      if (model_.device().is_cpu() || !is_out_of_memory(error)) throw;
+    }
+    // half of what it tried, in shorter blocks of time
+    halve_memory(batch.samples.size());
+  }
+}
+
+Predictions TrainingSteps::validate() {
+  if (validation_kept_ == Kept::Unknown) {
+    const bool keep = fits(model(), data_, data_.validation, kValidationShare);
+    if (keep) validation_ = prepare_set(model(), data_.validation, data_.preparation, data_.task, {});
+    validation_kept_ = keep ? Kept::Yes : Kept::No;
+  }
+  return validation_kept_ == Kept::Yes ? predict(model(), validation_)
+                                       : predict(model(), data_.validation, data_.preparation, data_.task);
+}
+
+}  // namespace fastweights
