@@ -68,7 +68,7 @@ void print_weights(const InspectCommand& command, const TrainedModel& trained) {
 
 void add_inspect(CLI::App& program, Session&) {
   auto command = std::make_shared<InspectCommand>();
-  command->data.answers = Answers::Optional;
+  command->data.label_columns = LabelColumns::Optional;
   CLI::App* app = program.add_subcommand(
       "inspect", "Show a trained model's parameters, and its fast weights over a series");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();

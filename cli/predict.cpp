@@ -120,7 +120,7 @@ void add_predict(CLI::App& program, Session& session) {
   auto command = std::make_shared<PredictCommand>();
   CLI::App* app = program.add_subcommand("predict", "Apply a trained model to data");
   app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
-  command->data.answers = Answers::Optional;
+  command->data.label_columns = LabelColumns::Optional;
   add_data_options(*app, command->data, "data to predict");
   app->add_option("--out,-o", command->out, "CSV file to write; default: the standard output");
   app->add_option(

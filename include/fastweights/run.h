@@ -27,11 +27,6 @@ struct DataConfig {
   std::string path = {};
   ReadOptions read = {};
 };
-std::string id = "id", time = "time", label = "label", group = {};  ///< columns of tables
-std::vector<std::string> statics = {}, targets = {};
-SpeechForm speech = SpeechForm::Mfcc;
-bool skip_bad = false;
-};
 
 struct RunConfig {
   DataConfig data = {};

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/error.h"
 #include "control/cuda/on_device.h"
 #include "control/straight.h"
 #include "kernels/path.h"

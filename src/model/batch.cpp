@@ -97,7 +97,7 @@ CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const
 }
 
 ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked,
-                            const std::optional<FastWeights>& start, const at::Device& device) {
+                            const std::optional<FastWeightState>& start, const at::Device& device) {
   const RaggedSeries& series = checked.series;
   const at::Device signal_device = needs_gradient({series.values}) ? at::Device(at::kCPU) : device;
   ModelBatch batch = {.series = series,

@@ -35,7 +35,7 @@ CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const
 
 /// The same for any architecture: the signal is made on `device`.
 ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked,
-                            const std::optional<FastWeights>& start, const at::Device& device);
+                            const std::optional<FastWeightState>& start, const at::Device& device);
 
 /// The signal where the query looks, one row per output.
 Samples query_samples(const ModelParts& parts, const ModelBatch& batch, const ForwardOptions& options);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "model/network.h"
+#include "model/programmer_config.h"
 #include "nn/fast_weight_layer.h"
 
 /// What a model is made of.

@@ -70,7 +70,6 @@ class DirectGruOdeNetwork : public GruNetwork {
 
  protected:
   std::shared_ptr<Baseline> copy() const override { return std::make_shared<DirectGruOdeNetwork>(*this); }
-  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<DirectGruOde>(*this); }
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     return static_ ? (*static_)(static_features) : linear(*first_, first);
   }
@@ -96,7 +95,6 @@ class GruOdeNetwork : public GruNetwork {
 
  protected:
   std::shared_ptr<Baseline> copy() const override { return std::make_shared<GruOdeNetwork>(*this); }
-  std::shared_ptr<ComparedSystem> copy() const override { return std::make_shared<GruOde>(*this); }
   // p and h begin with nothing, or h with the static features
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     const auto zeros = [&](int64_t size) {

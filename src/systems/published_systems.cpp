@@ -93,7 +93,8 @@ bool may_be_left(const std::string& name, const Model& model, const Tensors& ten
 
 std::map<std::string, Names> load_system(const Model& model, const Tensors& tensors) {
   std::map<std::string, Names> names;
-  if (model.config().system == System::FastWeights) {
+  const Architecture& architecture = model.config().architecture;
+  if (architecture.get_if<FastWeights>() || architecture.get_if<TensorMap>()) {
     Model programmer = model;
     for (const auto& [ours, theirs] : load_parameters(programmer, tensors)) names[ours] = {theirs};
     return names;

@@ -18,7 +18,7 @@ void for_batches(const PreparedData& data, const Preparation& preparation, const
     std::vector<int64_t> here(static_cast<size_t>(std::min(options.batch_size, data.samples() - first)));
     std::iota(here.begin(), here.end(), first);
     // what imputation hides is the same whenever this set is looked at
-    Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.wanted);
+    Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.targets);
     use(std::move(here), std::move(batch));
   }
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "fastweights/run.h"
 #include "train/clock.h"

@@ -51,8 +51,8 @@ Preparation preparation_from(const Json& json) {
                    .classes = json.at("classes").get<Texts>(),
                    .channel_scales = scales_from(json.at("channel_scales")),
                    .static_scales = scales_from(json.at("static_scales")),
-                   .static_flags = json.at("static_flags").get<std::vector<int64_t>>(),
-                   .target_scales = scales_from(json.at("target_scales"))};
+                   .target_scales = scales_from(json.at("target_scales")),
+                   .static_flags = json.at("static_flags").get<std::vector<int64_t>>()};
   p.time_unit = json.at("time_unit").get<std::string>();
   p.median_gap = json.at("median_gap").get<double>();
   p.time_scale = json.at("time_scale").get<double>();
