@@ -19,7 +19,9 @@ Rule delta_with_decay() {
 int main() {
   const std::vector<Rule> rules = {delta_with_decay()};
   const ModelConfig config = {
-      .channels = 3, .outputs = 2, .rule = "delta_with_decay", .hidden_size = 12, .heads = 3};
+      .channels = 3,
+      .outputs = 2,
+      .architecture = FastWeights{.rule = "delta_with_decay", .hidden_size = 12, .heads = 3}};
   const RaggedSeries series = synthetic_series({.samples = 5, .length = 12, .channels = 3});
 
   // moves every parameter along random directions and compares differences with the gradient, in float64

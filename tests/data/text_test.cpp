@@ -41,7 +41,9 @@ TEST(Text, AnInfiniteValueIsNoNumber) {
 }
 
 TEST(Text, LinesEndInBothWaysAndTheMarkIsNoText) {
-  Lines lines("\xEF\xBB\xBFa\r\nb\n\nc");
+  Lines lines(
+      "\xEF\xBB\xBF"
+      "a\r\nb\n\nc");
   std::vector<std::string> found;
   while (lines.next()) found.emplace_back(lines.line());
   EXPECT_EQ(found, (std::vector<std::string>{"a", "b", "", "c"}));

@@ -19,10 +19,8 @@ RaggedSeries four_series() {
   return ragged(times, values);
 }
 
-ModelConfig baseline(System system) {
-  ModelConfig config = {.channels = kChannels, .outputs = 2, .system = system};
-  config.hidden_size = 6;
-  return config;
+ModelConfig baseline(const Architecture& architecture) {
+  return {.channels = kChannels, .outputs = 2, .architecture = architecture};
 }
 
 // what the engine samples in different ways, and baselines
@@ -37,8 +35,8 @@ std::vector<ModelConfig> all_kinds() {
           with({{"solver.gradient", "adjoint"}}),
           with({{"solver.steps", "adaptive"}, {"solver.method", "dopri5"}}),
           with({{"backend", "reference"}}),
-          baseline(System::NeuralCde),
-          baseline(System::Gru)};
+          baseline(NeuralCde{.hidden_size = 6}),
+          baseline(Recurrent{.hidden_size = 6})};
 }
 
 std::vector<Tensor> outputs_and_gradients(const Model& model, const ModelOutput& output) {
@@ -82,7 +80,7 @@ TEST(Prepared, SelectedSamplesAreThoseOfABatch) {
 }
 
 TEST(Prepared, SelectionKeepsOutputTimesFeaturesAndStarts) {
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   config.static_features = 2;
   config.initial = InitialWeights::StaticFeatures;
   const Model model = small_model(config);
@@ -95,7 +93,7 @@ TEST(Prepared, SelectionKeepsOutputTimesFeaturesAndStarts) {
   EXPECT_TRUE(at::equal(some.times, rows(all.times)));
   EXPECT_TRUE(at::equal(some.last.t, at::stack({all.last.t[2], all.last.t[1]}, 0)));
   // on from the first of them
-  input.start = FastWeights{all.last.w, series.times.index_select(0, series.offsets.slice(0, 0, -1))};
+  input.start = FastWeightState{all.last.w, series.times.index_select(0, series.offsets.slice(0, 0, -1))};
   const ModelOutput later = model.forward(input);
   EXPECT_LT(relative_error(model.forward(model.prepare(input).select({2, 1})).outputs, rows(later.outputs)),
             1e-12);
@@ -103,7 +101,7 @@ TEST(Prepared, SelectionKeepsOutputTimesFeaturesAndStarts) {
 
 TEST(Prepared, TheSignalIsSampledInAdvanceUnlessMemoryIsLimited) {
   const ModelInput input = {.series = four_series()};
-  ModelConfig config = small_config();
+  ProgrammerConfig config = small_config();
   EXPECT_GT(small_model(config).prepare(input).bytes(), 0);
   EXPECT_EQ(small_model(config).prepare(input, Reuse::Once).bytes(), 0);
   config.solver.memory_limit = int64_t{1} << 30;
@@ -115,7 +113,7 @@ TEST(Prepared, BadUsesGetASentence) {
   const Model model = small_model();
   const PreparedBatch batch = model.prepare(input);
   EXPECT_EQ(error_message([&] { batch.select({4}); }), "[model] there is no sample 4 among 4");
-  EXPECT_EQ(error_message([&] { small_model(baseline(System::Gru)).forward(batch); }),
+  EXPECT_EQ(error_message([&] { small_model(baseline(Recurrent{})).forward(batch); }),
             "[model] this batch was prepared by a model of another architecture");
   EXPECT_EQ(error_message([&] { model.forward(batch, {.observe = [](const Time&, const Samples&) {}}); }),
             "[model] the signal of this batch is sampled at fixed steps; prepare it with Reuse::Once");
@@ -127,7 +125,7 @@ TEST(Prepared, ALimitThatIsSetLaterHolds) {
   const PreparedBatch batch = model.prepare({.series = series});
   const ModelOutput whole = model.forward(batch);
   EXPECT_EQ(whole.plan.blocks, 1);
-  SolverConfig solver = model.config().solver;
+  SolverConfig solver = *solver_of(model.config());
   solver.memory_limit = 1;
   model.set_solver(solver);
   const ModelOutput cut = model.forward(batch);

@@ -1,4 +1,5 @@
 #include "fastweights/published.h"
+#include "base/error.h"
 
 #include "model/programmer_config.h"
 

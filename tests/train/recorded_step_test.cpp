@@ -102,7 +102,9 @@ void expect_same_steps(const ProgrammerConfig& config, const at::Device& device,
     ASSERT_TRUE(recorded.takes(input, known));
     work.optimiser->begin_step(1e-2);
     const StepResult got = recorded.run(input, known, step.seed);
-    const StepResult expected = plain.run({step.samples, step.seed, input, known}, 1e-2);
+    Batch there = known;
+    there.classes = known.classes.to(device);
+    const StepResult expected = plain.run({step.samples, step.seed, input, there}, 1e-2);
     EXPECT_TRUE(got.replayed);
     EXPECT_FALSE(expected.replayed);
     EXPECT_LT(relative_error(got.gradient.flat, expected.gradient.flat), kFloat) << "seed " << step.seed;

@@ -267,7 +267,7 @@ TEST(Trainer, LearnsTargetsValuesAndRows) {
 
 TEST(Trainer, WithoutValidationTheTrainingLossChooses) {
   TrainData data = train_data(two_classes(16));
-  data.validation = prepare(subset(two_classes(16), {}), data.preparation);
+  data.validation = prepare(select_series(two_classes(16), {}), data.preparation);
   Trainer trainer(Model(small_model(data)), data, {.epochs = 4, .batch_size = 4, .learning_rate = 0.01});
   double best = INFINITY;
   for (const TrainStep& step : run(trainer)) {
