@@ -1,4 +1,6 @@
 #include <fastweights/fastweights.h>
+#include <fastweights/tools.h>
+#include <fastweights/train.h>
 
 #include <cmath>
 #include <cstdio>

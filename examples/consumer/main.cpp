@@ -1,35 +1,59 @@
-#include <fastweights/fastweights.h>
+#include <fastweights/module.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adamw.h>
+#include <torch/serialize.h>
 
 #include <cstdio>
 
 using namespace fastweights;
 
-/// A neural controlled differential equation over two irregular series, and the gradient of its end state.
+/// A fast weight programmer as one layer of a larger torch network: irregular series of two kinds, told apart
+/// by a network of which the first layer reads the series.
 int main() {
-  // two series with their own times and lengths; NaN is a missing value
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const Tensor t1 = at::tensor({0.0, 0.7, 1.1, 2.5}, at::kDouble),
-               t2 = at::tensor({0.0, 0.4, 3.0}, at::kDouble);
-  const Tensor x1 = at::tensor({1.0, 0.5, nan, 0.2, -0.3, 0.1, 0.8, nan}, at::kDouble).view({4, 2});
-  const Tensor x2 = at::tensor({0.0, 1.0, 0.5, nan, 2.0, -1.0}, at::kDouble).view({3, 2});
-  const Control control(ragged({t1, t2}, {x1, x2}));
-
-  // dz/dt = tanh(z W) x'(t), each sample from its own first to its own last time
-  const Tensor w = at::full({3, 6}, 0.1, at::kDouble).set_requires_grad(true);
-  const Field field = [&](const Time& t, const Tensor& z) {
-    const Tensor matrix = at::tanh(z.matmul(w)).view({2, 3, 2});
-    return matrix.matmul(control.at(t).derivative.unsqueeze(-1)).squeeze(-1);
-  };
-  const Tensor ts = at::stack({control.begin(), control.end()}, 0);  // [T, B]
-  const Tensor z0 = at::ones({2, 3}, at::kDouble);
-  const Solution solution = solve(field, z0, ts, {.method = rk4(), .steps = FixedSteps{0.1}});
-  if (!solution.status) {
-    std::printf("%s\n", solution.status.message().c_str());
-    return 1;
+  torch::manual_seed(1);
+  std::vector<Tensor> times, values, labels;
+  for (int64_t i = 0; i < 24; ++i) {
+    const Tensor t = at::cumsum(at::rand({12}, at::kDouble) + 0.1, 0);
+    const double frequency = i % 2 == 0 ? 1.0 : 2.0;
+    times.push_back(t);
+    values.push_back(at::stack({at::sin(frequency * t), at::cos(frequency * t)}, 1).to(at::kFloat));
+    labels.push_back(at::tensor(i % 2, at::kLong));
   }
-  solution.ys[1].sum().backward();
-  std::printf("fastweights %s: %lld steps, %lld evaluations, |gradient| = %.6f\n", version().c_str(),
-              static_cast<long long>(solution.steps), static_cast<long long>(solution.evaluations),
-              w.grad().norm().item<double>());
-  return w.grad().isfinite().all().item<bool>() ? 0 : 1;
+  const RaggedSeries series = ragged(times, values);
+  const Tensor classes = at::stack(labels, 0);
+
+  const auto make_net = [] {
+    return torch::nn::Sequential(
+        SeriesModule(ModelConfig{
+            .channels = 2,
+            .outputs = 8,
+            .architecture = FastWeights{.drive = Drive::DerivativeKeys, .hidden_size = 16, .heads = 4}}),
+        torch::nn::ReLU(), torch::nn::Linear(8, 2));
+  };
+  torch::nn::Sequential net = make_net();
+  torch::optim::AdamW adam(net->parameters(), torch::optim::AdamWOptions(1e-2));
+  double first = 0, last = 0;
+  for (int step = 0; step < 60; ++step) {
+    adam.zero_grad();
+    const Tensor loss = at::cross_entropy_loss(net->forward(series), classes);
+    loss.backward();
+    adam.step();
+    last = loss.item<double>();
+    if (step == 0) first = last;
+  }
+
+  // saved and loaded by LibTorch
+  net->eval();
+  torch::save(net, "consumer.pt");
+  torch::nn::Sequential again = make_net();
+  torch::load(again, "consumer.pt");
+  again->eval();
+  std::remove("consumer.pt");
+  const at::NoGradGuard no_grad;
+  const bool same = net->forward(series).equal(again->forward(series));
+  std::printf("loss %.4f -> %.4f, %zu parameters by name, %s after loading\n", first, last,
+              net->named_parameters().size(), same ? "the same outputs" : "OTHER OUTPUTS");
+  return same && last < 0.5 * first && net->named_parameters().contains("0.layers.0.input.weight") ? 0 : 1;
 }

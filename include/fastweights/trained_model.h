@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "fastweights/train.h"
+#include "fastweights/trainer.h"
 
 /// A model with all that is needed to use it.
 

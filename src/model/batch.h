@@ -24,13 +24,6 @@ struct ModelBatch {
 
 ModelBatch make_model_batch(const ModelParts& parts, const ModelInput& input);
 
-/// What all architectures read of an input, after checks; values and static features have this type.
-struct CheckedInput {
-  RaggedSeries series;
-  Tensor static_features;
-  RaggedTimes requested;
-  bool at_ends = false;  // no output times were given: outputs are at the ends
-};
 CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const ModelInput& input);
 
 /// The same for any architecture: the signal is made on `device`.

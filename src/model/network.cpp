@@ -1,4 +1,4 @@
-#include "model/network.h"
+#include "fastweights/network.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/network.h"
+#include "fastweights/network.h"
 #include "model/programmer_config.h"
 #include "nn/fast_weight_layer.h"
 

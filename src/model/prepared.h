@@ -1,8 +1,8 @@
 #pragma once
 
+#include "fastweights/network.h"
 #include "model/batch.h"
 #include "model/block.h"
-#include "model/network.h"
 #include "model/output_index.h"
 
 /// A batch as a fast weight programmer takes it: steps, the signal, and where the outputs lie. On a GPU, and

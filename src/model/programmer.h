@@ -1,6 +1,6 @@
 #pragma once
 
-#include "model/network.h"
+#include "fastweights/network.h"
 #include "model/parts.h"
 
 /// Fast weight programmers in continuous time.

@@ -4,42 +4,14 @@
 #include <optional>
 
 #include "fastweights/model.h"
+#include "fastweights/network.h"
 #include "model/batch.h"
 #include "model/config_checks.h"
-#include "model/network.h"
 #include "nn/layers.h"
 
 /// Baselines: architectures that fast weight programmers in continuous time are compared with.
 
 namespace fastweights {
-
-/// Owns its parameters. The configuration comes with every pass, since a solver may change while the
-/// parameters stay.
-class Baseline : public Network {
- public:
-  explicit Baseline(const ModelConfig& config) : config_(config) {}
-
-  /// The input after checks; a start is refused.
-  PreparedBatch prepare(const ModelInput& input, Reuse reuse) const override;
-  ModelOutput forward(const PreparedBatch& batch, const PassOptions& options) const final;
-
-  const NamedParameters& parameters() const override { return parameters_; }
-  std::shared_ptr<const Network> with_solver(const SolverConfig& solver) const override;
-  std::shared_ptr<const Network> to(const at::Device& device) const override;
-
-  at::ScalarType type() const { return parameters_[0].second.scalar_type(); }
-
- protected:
-  virtual ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
-                              const ForwardOptions& options) const = 0;
-  /// A copy that shares the parameters.
-  virtual std::shared_ptr<Baseline> copy() const = 0;
-
-  NamedParameters parameters_;
-
- private:
-  ModelConfig config_;
-};
 
 /// The network of a configuration, after checks.
 std::shared_ptr<const Network> make_network(const ModelConfig& config, const ModelOptions& options);

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "fastweights/network.h"
 #include "fastweights/optimise.h"
-#include "model/network.h"
 
 /// Adam for all parameters of a network on a GPU in one launch.
 

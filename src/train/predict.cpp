@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "fastweights/train.h"
+#include "fastweights/trainer.h"
 #include "tensor/autograd.h"
 #include "train/prepared_set.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fastweights/train.h"
+#include "fastweights/trainer.h"
 
 namespace fastweights {
 

@@ -97,7 +97,9 @@ std::string ReplayedSteps::record(const ReadyBatch& batch) {
     recorded_ = std::make_unique<RecordedStep>(work_, batch.input, batch.truth, rows);
   } catch (const std::exception& error) {
     release_device_memory();
-    return error.what();
+    // without the stack that LibTorch appends
+    const std::string text = error.what();
+    return text.substr(0, text.find('\n'));
   }
   return "";
 }

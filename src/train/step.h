@@ -1,8 +1,8 @@
 #pragma once
 
+#include "fastweights/network.h"
 #include "fastweights/optimise.h"
 #include "fastweights/task.h"
-#include "model/network.h"
 
 /// One training step: forward, loss, backward, optimiser.
 

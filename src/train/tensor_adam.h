@@ -1,7 +1,7 @@
 #pragma once
 
+#include "fastweights/network.h"
 #include "fastweights/optimise.h"
-#include "model/network.h"
 
 /// Adam as an optimiser of a network's parameters.
 

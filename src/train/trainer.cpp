@@ -9,7 +9,7 @@
 #include "base/json_fields.h"
 #include "base/nearest.h"
 #include "base/random.h"
-#include "fastweights/train.h"
+#include "fastweights/trainer.h"
 #include "tensor/runtime.h"
 #include "train/checkpoint.h"
 #include "train/tensor_adam.h"

@@ -204,7 +204,7 @@ TEST(LogSignature, BadInputIsNamed) {
   };
   has(error_message([&] { logsignature(series, {.depth = 0}); }), "depth must be 1 to 5, got 0");
   has(error_message([&] { logsignature(series, {.depth = 6}); }), "depth must be 1 to 5, got 6");
-  has(error_message([&] { lyndon_words(0, 2); }), "at least one letter");
+  has(error_message([&] { lyndon_words(0, 2); }), "at least one channel");
   EXPECT_EQ(logsignature_windows(series, PointWindows{INT64_MAX, WindowTail::Keep}).values.size(0), 3);
   Tensor infinite = series.values.clone();
   infinite[7][1] = INFINITY;

@@ -1,6 +1,8 @@
 #include "fastweights/device.h"
 #include "base/random.h"
 #include "fastweights/fastweights.h"
+#include "fastweights/tools.h"
+#include "fastweights/train.h"
 #include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"

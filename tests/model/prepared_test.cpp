@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "fastweights/network.h"
 #include "fastweights/optimise.h"
-#include "model/network.h"
 #include "model/small_model.h"
 
 /// Batches that are prepared once and used often, on the CPU.

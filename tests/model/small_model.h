@@ -32,11 +32,11 @@ inline RaggedSeries some_series() {
                 {random({6, kChannels}, 3), random({4, kChannels}, 4)});
 }
 
-inline Model small_model(const ProgrammerConfig& config = small_config()) {
+inline Model small_model(const ModelConfig& config = small_config()) {
   return Model(config, {.type = at::kDouble});
 }
 
-inline std::string refusal(const ModelInput& input, const ProgrammerConfig& config = small_config()) {
+inline std::string refusal(const ModelInput& input, const ModelConfig& config = small_config()) {
   return error_message([&] { small_model(config).forward(input); });
 }
 

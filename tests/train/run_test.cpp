@@ -173,7 +173,7 @@ TEST_F(Run, AFolderWithARunIsNotOverwritten) {
             "there is a run in " + folder_.path("run") +
                 " already: resume it with --resume, or choose another folder");
   EXPECT_EQ(refusal([&] { train("none", RunStart::Resume); }),
-            "cannot read " + folder_.path("none/data.json"));
+            folder_.path("none/data.json") + ": no such file");
   EXPECT_EQ(refusal([&] { read_run_config(folder_.path("none")); }),
             folder_.path("none") + " is not the folder of a run: there is no config.json in it");
 }
@@ -355,11 +355,11 @@ TEST_F(Run, FilesAreReplacedAsAWhole) {
   {
     const FullDisk full(1000);
     EXPECT_EQ(refusal([&] { replace_file(path, std::string(2000, 'x')); }),
-              "cannot write " + path + ": File too large");
+              path + ": cannot be written: File too large");
   }
   EXPECT_EQ(read_file(path), "two\n");
   EXPECT_FALSE(std::filesystem::exists(path + ".part"));
-  EXPECT_EQ(refusal([&] { read_file(folder_.path("")); }).rfind("cannot read ", 0), 0u);
+  EXPECT_NE(refusal([&] { read_file(folder_.path("")); }).find("folder"), std::string::npos);
   // a folder cannot be replaced, and nothing is left beside it
   folder_.file("folder/inside", "");
   EXPECT_NE(refusal([&] { replace_file(folder_.path("folder"), "x"); }), "");

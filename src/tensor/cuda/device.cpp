@@ -48,7 +48,11 @@ bool is_out_of_memory(const std::exception& error) {
   return dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr;
 }
 
-void release_device_memory() { allocator::emptyCache(); }
+void release_device_memory() {
+  // the runtime keeps the error of a failed allocation until it is read, and the next check would find it
+  (void)cudaGetLastError();
+  allocator::emptyCache();
+}
 
 DeviceUse device_use(const at::Device& device) {
   const auto stats = allocator::getDeviceStats(index_of(device));

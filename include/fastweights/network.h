@@ -2,7 +2,8 @@
 
 #include "fastweights/model.h"
 
-/// The interface of an architecture: what a Model prepares, computes, trains and saves.
+/// The interface of an architecture: what a Model prepares, computes, trains and saves. Programs that add an
+/// architecture include this header and architecture_spec.h.
 
 namespace fastweights {
 
@@ -90,5 +91,43 @@ const Contents& contents_of(const PreparedBatch& batch) {
   if (!contents) refuse_batch();
   return *contents;
 }
+
+/// What all architectures read of an input, after checks; values and static features have this type.
+struct CheckedInput {
+  RaggedSeries series;
+  Tensor static_features;
+  RaggedTimes requested;
+  bool at_ends = false;  // no output times were given: outputs are at the ends
+};
+
+/// Base of architectures that compute from the checked input on the CPU: all baselines of the library, and
+/// those of programs (docs/adding_an_architecture.md). A derived class makes its parameters in the
+/// constructor and implements forward() and copy(). The configuration comes with every pass, since a solver
+/// may change while the parameters stay.
+class Baseline : public Network {
+ public:
+  explicit Baseline(const ModelConfig& config) : config_(config) {}
+
+  /// The input after checks; a start is refused.
+  PreparedBatch prepare(const ModelInput& input, Reuse reuse) const override;
+  ModelOutput forward(const PreparedBatch& batch, const PassOptions& options) const final;
+
+  const NamedParameters& parameters() const override { return parameters_; }
+  std::shared_ptr<const Network> with_solver(const SolverConfig& solver) const override;
+  std::shared_ptr<const Network> to(const at::Device& device) const override;
+
+  at::ScalarType type() const { return parameters_[0].second.scalar_type(); }
+
+ protected:
+  virtual ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
+                              const ForwardOptions& options) const = 0;
+  /// A copy that shares the parameters.
+  virtual std::shared_ptr<Baseline> copy() const = 0;
+
+  NamedParameters parameters_;
+
+ private:
+  ModelConfig config_;
+};
 
 }  // namespace fastweights

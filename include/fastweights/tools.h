@@ -1,0 +1,8 @@
+#pragma once
+
+/// Tools around the core: gradient checks, self-test, published models, tensors in files, this machine.
+#include "fastweights/environment.h"
+#include "fastweights/gradcheck.h"
+#include "fastweights/published.h"
+#include "fastweights/safetensors.h"
+#include "fastweights/selftest.h"

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fastweights/device.h"
+#include "fastweights/metrics.h"
+#include "fastweights/model.h"
+#include "fastweights/optimise.h"
+#include "fastweights/safetensors.h"
+#include "fastweights/task.h"
+
+/// Training as a sequence of steps that can be interrupted and resumed: the same seed and the same number of
+/// threads give the same bits, interrupted or not.
+
+namespace fastweights {
+
+/// Cosine falls to zero over the whole run. Plateau divides by ten when the metric of validation has not
+/// improved for some epochs.
+enum class RateSchedule { Cosine, Plateau, Constant };
+
+/// Balanced: every class weighs the same, however rare.
+enum class ClassWeights { None, Balanced };
+
+struct TrainConfig {
+  int64_t epochs = 0;          ///< 0: about 2,000 steps, at least 20 and at most 150 epochs
+  int64_t batch_size = 0;      ///< 0: a sixteenth of the data, at least 16 and at most 256
+  int64_t bucket_batches = 1;  ///< sort by length within pools of this many batches; 1: no bucketing
+  double learning_rate = 1e-3;
+  double weight_decay = 0.01;
+  double clip = 1;  ///< largest 2-norm of a gradient; 0: any
+  RateSchedule schedule = RateSchedule::Cosine;
+  double warm_up = 0.05;  ///< share of all steps over which the rate rises from zero
+  int64_t plateau_patience = 10;
+  int64_t patience = 0;     ///< epochs without a better metric after which training ends; 0: never
+  std::string metric = {};  ///< that chooses the model; empty: auroc of two classes, accuracy of more, mse
+  ClassWeights class_weights = ClassWeights::None;
+  double positive_weight = 0;  ///< of the second of two classes; 0: as class_weights says
+  double penalty = 0;          ///< the published regulariser: weight of the sum of the parameters' 2-norms
+  double head_rate = 1;        ///< factor of the learning rate of the last layer
+  std::string threshold_for = "balanced_accuracy";  ///< what the threshold of two classes is chosen for
+  int64_t seed = 1;
+};
+
+/// What there is to learn from. Validation may be empty; then the loss of training chooses.
+struct TrainData {
+  PreparedData train, validation;
+  Preparation preparation;
+  TaskConfig task;
+};
+
+/// Outputs of a model on a whole set, with the truth.
+struct Predictions {
+  Tensor outputs;  // [M, O] as the model puts them out
+  Tensor times;    // [M] float64
+  Tensor samples;  // [M] int64
+  Tensor classes;  // [M] int64, -1: unknown; or undefined
+  Tensor targets;  // [M, O] scaled; or undefined
+};
+struct PredictOptions {
+  Targets targets = Targets::HeldOut;
+  int64_t batch_size = 256;
+};
+Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,
+                    const TaskConfig& task, const PredictOptions& options = {});
+
+/// Targets and predictions in their own units: [M, O] float64.
+Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
+
+/// What is known about a set: classification or regression metrics, and the loss.
+Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const Preparation& preparation,
+                 double threshold = 0.5);
+
+struct TrainEpoch {
+  int64_t epoch = 0;  ///< from 1
+  double loss = 0;    ///< mean over the training steps
+  double learning_rate = 0;
+  double seconds = 0;
+  Metrics validation = {};
+  bool best = false;  ///< so far
+};
+
+struct TrainStep {
+  int64_t epoch = 0, step = 0, steps = 0;  ///< from 1; steps of the epoch
+  int64_t samples = 0;
+  double loss = 0, gradient_norm = 0, learning_rate = 0;
+  bool replayed = false;  ///< as a recorded CUDA graph
+  /// A line for the log: why steps are not replayed from here on; otherwise empty.
+  std::string note = {};
+  std::string trouble = {};                     ///< what is not finite; the parameters are as before the step
+  std::vector<int64_t> batch = {};              ///< samples, if there is trouble
+  std::optional<TrainEpoch> epoch_record = {};  ///< if the step was the last of an epoch
+};
+
+/// What a program can put in place of the built-in parts.
+struct TrainerOptions {
+  /// The loss [] of outputs [M, O]; of the batch the truth is set, not the input. Default: task_loss().
+  std::function<Tensor(const Tensor& outputs, const Batch& batch)> loss = {};
+  /// Makes the optimiser of the model's parameters. Default: Adam, fused on a GPU.
+  std::function<std::unique_ptr<Optimiser>(const Model& model)> optimiser = {};
+  std::function<void(const TrainStep&)> on_step = {};    ///< called after each step
+  std::function<void(const TrainEpoch&)> on_epoch = {};  ///< called after each epoch
+  Tf32 tf32 = Tf32::No;                                  ///< for steps and validation of this training alone
+};
+
+/// A model on a GPU is trained there.
+class Trainer {
+ public:
+  Trainer(Model model, TrainData data, const TrainConfig& config, TrainerOptions options = {});
+  ~Trainer();
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+
+  /// One batch; after the last one of an epoch the model is evaluated on the validation set.
+  TrainStep step();
+  bool finished() const;
+
+  /// With values in place of what was left open.
+  const TrainConfig& config() const;
+  const Model& model() const;
+  int64_t steps_per_epoch() const;
+  int64_t steps_done() const;
+  int64_t epochs_done() const;
+  double best_value() const;
+  int64_t best_epoch() const;
+
+  /// Sets the parameters to those of the best epoch.
+  void restore_best();
+
+  /// All that is needed to resume.
+  NamedTensors state() const;
+  void set_state(const NamedTensors& state);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// All samples once, in batches in random order, sorted by length within pools of `bucket_batches` batches.
+std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t size, int64_t bucket_batches,
+                                                 uint64_t seed);
+
+/// Shares of the training set per class as weights with mean 1 over the samples: [K].
+Tensor balanced_weights(const Tensor& classes, int64_t count);
+
+}  // namespace fastweights
