@@ -13,16 +13,15 @@ using namespace fastweights;
 /// by a network of which the first layer reads the series.
 int main() {
   torch::manual_seed(1);
-  std::vector<Tensor> times, values, labels;
+  std::vector<Tensor> times, values;
   for (int64_t i = 0; i < 24; ++i) {
     const Tensor t = at::cumsum(at::rand({12}, at::kDouble) + 0.1, 0);
     const double frequency = i % 2 == 0 ? 1.0 : 2.0;
     times.push_back(t);
     values.push_back(at::stack({at::sin(frequency * t), at::cos(frequency * t)}, 1).to(at::kFloat));
-    labels.push_back(at::tensor(i % 2, at::kLong));
   }
   const RaggedSeries series = ragged(times, values);
-  const Tensor classes = at::stack(labels, 0);
+  const Tensor classes = at::arange(24, at::kLong).remainder(2);  // [B]
 
   const auto make_net = [] {
     return torch::nn::Sequential(

@@ -2,6 +2,7 @@
 
 #include <torch/nn/module.h>
 #include <torch/nn/pimpl.h>
+#include <torch/serialize/archive.h>
 
 #include <memory>
 #include <string>
@@ -60,15 +61,26 @@ class SeriesModuleImpl : public torch::nn::Module {
     register_all();
   }
 
+  /// The configuration and the parameters in their order: names such as "ff.in" cannot be LibTorch's keys.
+  void save(torch::serialize::OutputArchive& archive) const override {
+    archive.write("config", c10::IValue(to_json(model_.config())));
+    int64_t index = 0;
+    for (const auto& [name, tensor] : model_.parameters())
+      archive.write("parameter_" + std::to_string(index++), tensor.detach());
+  }
+
   void load(torch::serialize::InputArchive& archive) override {
-    torch::nn::Module::load(archive);
-    // loading replaces the storage of tensors: the model's own tensors get the values
+    c10::IValue config;
+    archive.read("config", config);
+    TORCH_CHECK(config_from_json(config.toStringRef()) == model_.config(),
+                "the file has a model of another configuration: ", config.toStringRef());
     const at::NoGradGuard no_grad;
-    const auto loaded = named_parameters();
-    const Model fresh = model_.to(model_.device());
-    for (const auto& [name, tensor] : fresh.parameters()) tensor.copy_(loaded[name]);
-    model_ = fresh;
-    register_all();
+    int64_t index = 0;
+    for (const auto& [name, tensor] : model_.parameters()) {
+      Tensor value;
+      archive.read("parameter_" + std::to_string(index++), value);
+      tensor.copy_(value);
+    }
   }
 
  private:

@@ -39,7 +39,7 @@ bool RecordedStep::takes(const PreparedBatch& input, const Batch& truth) const {
   return !work_.network->needs_exact_rows() || input.contents().can_assign(*batch_);
 }
 
-const StepResult& RecordedStep::run(const PreparedBatch& input, const Batch& truth, uint64_t seed) {
+const ComputedStep& RecordedStep::run(const PreparedBatch& input, const Batch& truth, uint64_t seed) {
   const at::NoGradGuard no_grad;
   batch_->assign(input.contents());
   copy_to_device(truth.classes, truth_.classes);
@@ -127,13 +127,13 @@ ReplayedSteps::Attempt ReplayedSteps::attempt(const ReadyBatch& batch) {
   return {false, "training steps are not replayed as a CUDA graph: " + reason};
 }
 
-StepResult ReplayedSteps::run(const ReadyBatch& batch, double learning_rate) {
+ComputedStep ReplayedSteps::run(const ReadyBatch& batch, double learning_rate) {
   const Attempt graph = attempt(batch);
   if (graph.ready) {
     work_.optimiser->begin_step(learning_rate);
     return recorded_->run(batch.input, batch.truth, batch.seed);
   }
-  StepResult result = plain_.run(batch, learning_rate);
+  ComputedStep result = plain_.run(batch, learning_rate);
   result.note = graph.note;
   return result;
 }

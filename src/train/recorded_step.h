@@ -20,14 +20,14 @@ class RecordedStep {
   bool takes(const PreparedBatch& input, const Batch& truth) const;
 
   /// Takes a step that the optimiser has begun. The result is overwritten by the next one.
-  const StepResult& run(const PreparedBatch& input, const Batch& truth, uint64_t seed);
+  const ComputedStep& run(const PreparedBatch& input, const Batch& truth, uint64_t seed);
 
  private:
   StepWork work_;
   std::shared_ptr<const PreparedBatch::Contents> batch_;
   Batch truth_;
   Tensor seed_;  // [1] on the device
-  StepResult result_;
+  ComputedStep result_;
   DeviceGraph graph_;
 };
 
@@ -37,7 +37,7 @@ class ReplayedSteps final : public StepRunner {
   /// Batches of `batch_size` of the samples of `all` are recorded.
   ReplayedSteps(const StepWork& work, const PreparedBatch& all, int64_t batch_size);
 
-  StepResult run(const ReadyBatch& batch, double learning_rate) override;
+  ComputedStep run(const ReadyBatch& batch, double learning_rate) override;
 
  private:
   // records with this batch, or says why it cannot be done; an empty text also where a later batch can

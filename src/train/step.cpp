@@ -27,15 +27,15 @@ double norm_of(const std::vector<Tensor>& tensors) {
 
 }  // namespace
 
-StepResult compute_gradient(const StepWork& work, const PreparedBatch& input, const Batch& truth,
-                            const PassOptions& options) {
+ComputedStep compute_gradient(const StepWork& work, const PreparedBatch& input, const Batch& truth,
+                              const PassOptions& options) {
   const std::vector<Tensor> parameters = tensors_of(work.network->parameters());
   const ModelOutput output = work.network->forward(input, options);
   const Tensor task_loss = work.loss(output.outputs, truth);
   Tensor loss = task_loss;
   if (output.auxiliary_loss.defined()) loss = loss + output.auxiliary_loss;
   if (work.penalty > 0) loss = loss + norm_penalty(parameters, work.penalty);
-  StepResult result;
+  ComputedStep result;
   StepGradient& gradient = result.gradient;
   gradient.by_parameter = gradients(loss, parameters);
   const at::NoGradGuard no_grad;
@@ -53,11 +53,11 @@ StepResult compute_gradient(const StepWork& work, const PreparedBatch& input, co
   return result;
 }
 
-StepResult PlainSteps::run(const ReadyBatch& batch, double learning_rate) {
+ComputedStep PlainSteps::run(const ReadyBatch& batch, double learning_rate) {
   PassOptions options;
   options.mode = Mode::Train;
   options.seed = batch.seed;
-  StepResult result = compute_gradient(work_, batch.input, batch.truth, options);
+  ComputedStep result = compute_gradient(work_, batch.input, batch.truth, options);
   const at::NoGradGuard no_grad;
   // from here on a step is not tried again
   work_.optimiser->begin_step(learning_rate);

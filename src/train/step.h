@@ -28,7 +28,7 @@ struct StepWork {
 };
 
 /// On a GPU nothing of it is known to the CPU yet.
-struct StepResult {
+struct ComputedStep {
   StepGradient gradient;  // before clipping
   Tensor summary;         // [2]: loss of the task, norm of the gradient
   Status status = {};     // of the forward pass, if the summary is not finite; on the CPU
@@ -37,21 +37,21 @@ struct StepResult {
 };
 
 /// Forward, loss, backward. Nothing is changed yet.
-StepResult compute_gradient(const StepWork& work, const PreparedBatch& input, const Batch& truth,
-                            const PassOptions& options);
+ComputedStep compute_gradient(const StepWork& work, const PreparedBatch& input, const Batch& truth,
+                              const PassOptions& options);
 
 /// Takes steps.
 class StepRunner {
  public:
   virtual ~StepRunner() = default;
-  virtual StepResult run(const ReadyBatch& batch, double learning_rate) = 0;
+  virtual ComputedStep run(const ReadyBatch& batch, double learning_rate) = 0;
 };
 
 /// One operation after another.
 class PlainSteps final : public StepRunner {
  public:
   explicit PlainSteps(StepWork work) : work_(std::move(work)) {}
-  StepResult run(const ReadyBatch& batch, double learning_rate) override;
+  ComputedStep run(const ReadyBatch& batch, double learning_rate) override;
 
  private:
   StepWork work_;

@@ -149,7 +149,7 @@ void TrainingSteps::prepare_next(const BatchId& next) {
 }
 
 StepOutcome TrainingSteps::try_step(const std::optional<BatchId>& next, double learning_rate) {
-  const StepResult result = runner_->run(*ready_, learning_rate);
+  const ComputedStep result = runner_->run(*ready_, learning_rate);
   const at::NoGradGuard no_grad;
   ready_.reset();
   if (next && !model_.device().is_cpu()) prepare_next(*next);

@@ -101,10 +101,10 @@ void expect_same_steps(const ProgrammerConfig& config, const at::Device& device,
     const Batch known = truth(step.classes);
     ASSERT_TRUE(recorded.takes(input, known));
     work.optimiser->begin_step(1e-2);
-    const StepResult got = recorded.run(input, known, step.seed);
+    const ComputedStep got = recorded.run(input, known, step.seed);
     Batch there = known;
     there.classes = known.classes.to(device);
-    const StepResult expected = plain.run({step.samples, step.seed, input, there}, 1e-2);
+    const ComputedStep expected = plain.run({step.samples, step.seed, input, there}, 1e-2);
     EXPECT_TRUE(got.replayed);
     EXPECT_FALSE(expected.replayed);
     EXPECT_LT(relative_error(got.gradient.flat, expected.gradient.flat), kFloat) << "seed " << step.seed;
