@@ -88,8 +88,11 @@ struct DeviceGraph::Parts {
   c10::cuda::CUDAStream stream;
 };
 
-DeviceGraph::DeviceGraph(const at::Device& device)
-    : parts_(new Parts{{}, c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index_of(device))}) {}
+DeviceGraph::DeviceGraph(const at::Device& device) {
+  // the first stream of the pool needs memory that LibTorch's cache may hold
+  allocator::emptyCache();
+  parts_.reset(new Parts{{}, c10::cuda::getStreamFromPool(/*isHighPriority=*/false, index_of(device))});
+}
 
 DeviceGraph::~DeviceGraph() = default;
 
