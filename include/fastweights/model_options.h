@@ -29,7 +29,7 @@ struct ControlConfig {
   NeverObserved never_observed = NeverObserved::Zero;
   int64_t time_channel = 0;       ///< rectilinear paths
   int64_t depth = 2;              ///< log-signatures, 1 to 5
-  int64_t window_increments = 4;  ///< windows of so many increments ...
+  int64_t window_increments = 4;  ///< number of increments in a window ...
   double window_duration = 0;     ///< ... or, if positive, of this duration
   WindowTail window_tail = WindowTail::Keep;
   WindowClock clock = WindowClock::Windows;
@@ -61,8 +61,8 @@ struct SolverConfig {
   ErrorControl error_control = ErrorControl::PerSample;
   FirstStepGradient first_step_gradient = FirstStepGradient::None;
   Gradient gradient = Gradient::Exact;
-  /// Bytes. The fused engine keeps within them beyond the data, if it can; the definition keeps so many of
-  /// checkpoints. 0 chooses.
+  /// Bytes beyond the data: a limit of the fused engine, and the size of the checkpoints of the definition.
+  /// 0: chosen by the library.
   int64_t memory_limit = 0;
 };
 

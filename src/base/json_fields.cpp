@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/nearest.h"
+
 namespace fastweights {
 namespace {
 

@@ -47,7 +47,7 @@ ModelOutput make_output(const Tensor& outputs, const RaggedTimes& times, std::ve
 
 namespace {
 
-// rows [M] with a value that is not finite, on the CPU; undefined: there is none
+// rows [M] with a value that is not finite, on the CPU; undefined if all are finite
 Tensor rows_not_finite(const Tensor& x) {
   if (x.numel() == 0) return {};
   const Tensor values = x.detach();

@@ -102,7 +102,7 @@ class ObservedGru : public Baseline {
       return evolve(config.solver, field_, h, dt);
     } else {
       if (config.form == GapForm::Input) return h;
-      // the decay has a bias: where no time has passed there is none
+      // the decay has a bias: a state does not decay where no time has passed
       return at::where(dt > 0, h * at::exp(-at::relu(linear(decay_, dt))), h);
     }
   }
