@@ -27,7 +27,7 @@ RaggedSeries sepsis_like(at::ScalarType type) {
 void natural_cubic_with_missing(benchmark::State& state, at::ScalarType type, EndFilling filling) {
   const RaggedSeries series = sepsis_like(type);
   for (auto _ : state) {
-    const Control control(series, {.interpolation = Interpolation::NaturalCubic, .end_filling = filling});
+    const Control control(series, {.interpolation = NaturalCubic{filling}});
     benchmark::DoNotOptimize(control.coefficients().data_ptr());
   }
   state.counters["series/s"] = benchmark::Counter(static_cast<double>(series.samples()),
@@ -53,12 +53,10 @@ void sample_at_stage_times(benchmark::State& state, Interpolation interpolation)
   const Tensor stages = at::linspace(0, 160, 481, at::kDouble);
   for (auto _ : state) benchmark::DoNotOptimize(control.sample(stages).value.data_ptr());
 }
-BENCHMARK_CAPTURE(sample_at_stage_times, natural_cubic, Interpolation::NaturalCubic)
+BENCHMARK_CAPTURE(sample_at_stage_times, natural_cubic, NaturalCubic{})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
-BENCHMARK_CAPTURE(sample_at_stage_times, linear, Interpolation::Linear)
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+BENCHMARK_CAPTURE(sample_at_stage_times, linear, Linear{})->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 }  // namespace fastweights

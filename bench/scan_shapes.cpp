@@ -15,8 +15,8 @@ ProgrammerConfig ours(const ModelConfig& model) {
   c.outputs = published.outputs;
   c.rule = published.rule;
   c.drive = published.drive;
-  c.control.kind = published.control.kind;
-  c.control.depth = published.control.depth;
+  const auto* windows = std::get_if<LogSignatures>(&published.control.path);
+  c.control.path = windows ? ControlPath(LogSignatures{.depth = windows->depth}) : NaturalCubic{};
   c.hidden_size = published.hidden_size;
   c.heads = published.heads;
   c.feed_forward_size = published.feed_forward_size;
@@ -50,7 +50,8 @@ ScanShape speech(const std::string& name, const std::string& model, int64_t defi
 }  // namespace
 
 int64_t ScanShape::points_per_step() const {
-  return config.control.kind == ControlKind::LogSignature ? config.control.window_increments : 1;
+  const auto* windows = std::get_if<LogSignatures>(&config.control.path);
+  return windows ? std::get<PointWindows>(windows->windows).increments : 1;
 }
 
 int64_t ScanShape::longest_steps() const {
@@ -65,8 +66,8 @@ std::vector<ScanShape> all_shapes() {
     c.initial = InitialWeights::Rule;
     return c;
   }();
-  const int64_t worm_points = 4496 * worms.control.window_increments + 1;
-  const int64_t million_points = 1'000'000 * worms.control.window_increments + 1;
+  const int64_t increments = ScanShape{"", worms, {}}.points_per_step();
+  const int64_t worm_points = 4496 * increments + 1, million_points = 1'000'000 * increments + 1;
   // the recorded definition holds gigabytes for a hundred steps of 1,024 series: where it is long it is timed
   // on its first steps, all of which cost the same
   return {gated({"E", worms, equal_lengths(181, worm_points), 64}),

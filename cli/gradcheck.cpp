@@ -111,7 +111,7 @@ bool check_parameters(const GradcheckCommand& command) {
   if (!model.has_solver()) check.modes = {Gradient::Exact};
   // the solution itself has no adjoint
   const SolverConfig* solver = solver_of(config);
-  if (solver && solver->method == kExactFlow) check.modes.pop_back();
+  if (solver && std::holds_alternative<ExactFlow>(solver->method)) check.modes.pop_back();
   gradcheck(model, input, random_loss(command.seed), check, [&](const GradcheckRow& row) {
     std::printf("%-28s %7lld %10.2e %10.1e", row.name.c_str(), static_cast<long long>(row.size), row.norm,
                 row.errors[0]);
@@ -123,7 +123,7 @@ bool check_parameters(const GradcheckCommand& command) {
       if (!std::isnan(worst) && !(row.errors[mode] <= worst)) worst = row.errors[mode];
     }
   });
-  const bool adaptive = solver && solver->steps == StepRule::Adaptive;
+  const bool adaptive = solver && std::holds_alternative<AdaptiveSteps>(solver->steps);
   const bool relus = config.architecture.get_if<NeuralCde>() || reads_feed_forward(config);
   const double tolerance = command.tolerance > 0 ? command.tolerance : adaptive ? 1e-5 : 1e-6;
   const bool good = worst <= tolerance;
@@ -145,7 +145,9 @@ bool check_parameters(const GradcheckCommand& command) {
 // the adjoint on the EigenWorms model, on series of increasing length
 void check_long_series(const GradcheckCommand& command) {
   ModelConfig config = published::eigenworms("ode_delta", 1);
-  fast_weights(config).control.last_window = LastWindow::Once;
+  auto& path = std::get<LogSignatures>(fast_weights(config).control.path);
+  path.last_window = LastWindow::Once;
+  const int64_t increments = std::get<PointWindows>(path.windows).increments;
   fast_weights(config).solver = {};
   if (!command.rule.empty()) config = with_setting(config, "rule", command.rule);
   check_config(config);
@@ -158,12 +160,11 @@ void check_long_series(const GradcheckCommand& command) {
   std::printf("%8s %16s %9s %16s %9s\n", "", "exact", "", "differences", "");
   for (int64_t windows : command.windows) {
     const Model model(config, {.seed = command.seed, .type = at::kDouble});
-    const ModelInput input = {
-        .series = synthetic_series({.samples = 2,
-                                    .length = windows * fast_weights(config).control.window_increments + 1,
-                                    .channels = config.channels,
-                                    .times = SyntheticTimes::Regular,
-                                    .seed = command.seed})};
+    const ModelInput input = {.series = synthetic_series({.samples = 2,
+                                                          .length = windows * increments + 1,
+                                                          .channels = config.channels,
+                                                          .times = SyntheticTimes::Regular,
+                                                          .seed = command.seed})};
     const auto begin = std::chrono::steady_clock::now();
     const Tensor labels = at::arange(2, at::kLong);
     const AdjointError error = adjoint_error(

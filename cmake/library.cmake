@@ -80,6 +80,7 @@ fastweights_layer(model ABOVE nn control ops solve tensor base
   src/model/batch.cpp
   src/model/block.cpp
   src/model/config_checks.cpp
+  src/model/config_fields.cpp
   src/model/config_names.cpp
   src/model/engine.cpp
   src/model/fast_weights.cpp

@@ -34,11 +34,10 @@ Averages synthetic_averages(int64_t samples) {
 /// One output for each observation. A signal that holds its last value never looks ahead.
 int main() {
   at::manual_seed(1);
-  Model model(
-      {.channels = 1,
-       .outputs = 1,
-       .architecture = FastWeights{
-           .control = {.kind = ControlKind::Hold}, .hidden_size = 16, .initial = InitialWeights::Zero}});
+  Model model({.channels = 1,
+               .outputs = 1,
+               .architecture = FastWeights{
+                   .control = {.path = Hold{}}, .hidden_size = 16, .initial = InitialWeights::Zero}});
   const auto error = [&](const Averages& batch) {
     // outputs are wanted wherever the series have a time
     const RaggedTimes wanted = {batch.series.times, batch.series.offsets};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <variant>
+
 #include "fastweights/ragged.h"
 #include "fastweights/tensor.h"
 #include "fastweights/time.h"
@@ -20,23 +22,32 @@
 
 namespace fastweights {
 
-enum class Interpolation { NaturalCubic, HermiteCubic, Linear, Rectilinear };
-
 /// What a natural cubic spline does before a channel's first and after its last observation: repeat it over
 /// the whole gap, or only at the very end point of the series, as the published code of the paper does (the
 /// spline may then swing far in between).
 enum class EndFilling { WholeGap, EndPoint };
 
+struct NaturalCubic {
+  EndFilling end_filling = EndFilling::WholeGap;
+};
+
+struct HermiteCubic {};
+
+struct Linear {};
+
+/// The path runs over 0, 1, ..., 2 (L - 1) instead of the series' times.
+struct Rectilinear {
+  int64_t time_channel = 0;  ///< the channel that holds time, which moves before the others
+};
+
+using Interpolation = std::variant<NaturalCubic, HermiteCubic, Linear, Rectilinear>;
+
 /// A channel without a single observation in a series is a path of zeros, or an error.
 enum class NeverObserved { Zero, Reject };
 
 struct ControlOptions {
-  Interpolation interpolation = Interpolation::HermiteCubic;
-  EndFilling end_filling = EndFilling::WholeGap;
+  Interpolation interpolation = HermiteCubic{};
   NeverObserved never_observed = NeverObserved::Zero;
-  /// Rectilinear only: the channel that holds time, which moves before the others. The path then runs over
-  /// 0, 1, ..., 2 (L - 1) instead of the series' times.
-  int64_t time_channel = 0;
 };
 
 struct Samples {
@@ -45,7 +56,7 @@ struct Samples {
 };
 
 /// Whether x(t) and x'(t) depend on no later observations than the table above says.
-bool is_causal(Interpolation interpolation);
+bool is_causal(const Interpolation& interpolation);
 
 /// One path per sample. Differentiable with respect to the values of the series (not to its times) and the
 /// times at which it is sampled. Outside a series' range its first or last piece is extrapolated; a knot

@@ -21,6 +21,11 @@ namespace fastweights {
 template <typename E>
 using Names = std::vector<std::pair<E, std::string>>;
 
+/// The alternatives of a std::variant by their names, with default options, in the order of the variant V,
+/// which provides `const Alternatives<V>& alternatives_of(const V&)`.
+template <typename V>
+using Alternatives = std::vector<std::pair<std::string, V>>;
+
 class Fields {
  public:
   using Value = std::variant<bool*, int64_t*, double*, std::string*, std::vector<std::string>*>;
@@ -45,10 +50,30 @@ class Fields {
     }
   }
 
+  /// One of several structures: the key names it, and its fields stand beside the key.
+  template <typename... T>
+  void operator()(const char* key, std::variant<T...>& value) {
+    const auto& all = alternatives_of(value);
+    std::vector<std::string> names;
+    for (const auto& [name, options] : all) names.push_back(name);
+    size_t index = value.index();
+    choice(key, names, index);
+    if (index != value.index()) value = all[index].second;
+    std::visit([&](auto& options) { visit_fields(options, *this); }, value);
+    for (auto [name, options] : all) {
+      if (options.index() == index) continue;
+      not_chosen(key, name,
+                 [&](Fields& fields) { std::visit([&](auto& o) { visit_fields(o, fields); }, options); });
+    }
+  }
+
   virtual void scalar(const char* key, Value value) = 0;
   /// One of some names; a reader may change the index.
   virtual void choice(const char* key, const std::vector<std::string>& names, size_t& index) = 0;
   virtual void group(const char* key, const std::function<void(Fields&)>& visit) = 0;
+  /// The fields that there would be under another name.
+  virtual void not_chosen(const char* /*key*/, const std::string& /*name*/,
+                          const std::function<void(Fields&)>& /*visit*/) {}
 };
 
 }  // namespace fastweights

@@ -1,20 +1,16 @@
 #pragma once
 
-#include <string>
-#include <vector>
+#include <variant>
 
 #include "fastweights/control.h"
 #include "fastweights/logsignature.h"
 #include "fastweights/solve.h"
 
-/// Options that several architectures share: control path and solver. In JSON the keys are the names of the
-/// members, and enumerators are written in lower case with underscores.
+/// Options that several architectures share: control path and solver. In JSON enumerators and alternatives
+/// are written in lower case with underscores, and the options of an alternative stand beside its name:
+/// {"kind": "natural_cubic", "end_filling": "end_point"}.
 
 namespace fastweights {
-
-/// Where x(t) comes from. Hold keeps the last observation and has no derivative. LogSignature is constant
-/// over windows and has the log-signature of the window for x and x' alike.
-enum class ControlKind { NaturalCubic, HermiteCubic, Linear, Rectilinear, Hold, LogSignature };
 
 /// The clock of log-signature windows: one unit per window with the log-signature as it is, or the time of
 /// the series with the log-signature divided by the window's duration.
@@ -23,43 +19,50 @@ enum class WindowClock { Windows, Time };
 /// The published code goes on for one more unit of time after the last window, with its log-signature.
 enum class LastWindow { Once, Twice };
 
-struct ControlConfig {
-  ControlKind kind = ControlKind::HermiteCubic;
-  EndFilling end_filling = EndFilling::WholeGap;  ///< natural cubic splines
-  NeverObserved never_observed = NeverObserved::Zero;
-  int64_t time_channel = 0;       ///< rectilinear paths
-  int64_t depth = 2;              ///< log-signatures, 1 to 5
-  int64_t window_increments = 4;  ///< number of increments in a window ...
-  double window_duration = 0;     ///< ... or, if positive, of this duration
-  WindowTail window_tail = WindowTail::Keep;
+/// The last observation up to the next one; without a derivative. JSON: hold.
+struct Hold {};
+
+/// Constant over windows of the series, with the log-signature of the window for x and x' alike. JSON:
+/// log_signature.
+struct LogSignatures {
+  int64_t depth = 2;  ///< 1 to 5
+  Windows windows = PointWindows{.increments = 4, .tail = WindowTail::Keep};
   WindowClock clock = WindowClock::Windows;
   LastWindow last_window = LastWindow::Once;
 };
 
-/// Observations: a step ends at every knot of the control and at every output, and longer intervals than
-/// max_step are cut. Fixed: steps of step_size from each sample's start, and one ends at every output.
-/// SharedGrid, as published: the whole batch goes in steps of step_size (0: the smallest gap between times),
-/// outputs inside a step are interpolated linearly; needs series that begin and end together. Adaptive: by
-/// rtol and atol, and at most max_step. Sizes are in the model's time, which is the series' time divided by
-/// time_unit, or windows.
-enum class StepRule { Observations, Fixed, SharedGrid, Adaptive };
+/// Where x(t) comes from: the paths of control.h, and two signals that are constant between knots.
+using ControlPath = std::variant<NaturalCubic, HermiteCubic, Linear, Rectilinear, Hold, LogSignatures>;
 
-/// The method that has no error: the solution itself, of a rule that is linear in W under a signal that is
-/// constant between observations.
-inline constexpr const char* kExactFlow = "exact_flow";
+struct ControlConfig {
+  ControlPath path = HermiteCubic{};
+  NeverObserved never_observed = NeverObserved::Zero;
+};
+
+/// A step ends at every knot of the control and at every output. JSON: observations.
+struct ObservationSteps {
+  double max_step = 0;  ///< longer intervals are cut into equal steps; 0: no limit
+  /// From which side stages at the edge of a step look at the control; not Shortened.
+  StageEdges edges = StageEdges::Inside;
+};
+
+/// Steps of one size from each sample's start; one ends at every output. JSON: fixed.
+struct RegularSteps {
+  double size = 0;
+  StageEdges edges = StageEdges::Inside;  ///< not Shortened
+};
+
+/// When a model steps. FixedSteps are those of the published code, JSON shared_grid: one grid for the whole
+/// batch, with outputs interpolated linearly inside a step; size 0 is the smallest gap between times. Series
+/// must begin and end together. Of AdaptiveSteps, JSON adaptive, the model sets stop and jump times. Sizes
+/// are in the model's time, which is the series' time divided by time_unit, or windows.
+using ModelSteps = std::variant<ObservationSteps, RegularSteps, FixedSteps, AdaptiveSteps>;
 
 struct SolverConfig {
-  std::string method = "rk4";  ///< a tableau, exact_flow, explicit_adams or implicit_adams
-  StepRule steps = StepRule::Observations;
-  double max_step = 0;  ///< 0: no limit
-  double step_size = 0;
-  double rtol = 1e-6, atol = 1e-8;
-  /// From which side stages at the edge of a step look at the control.
-  StageEdges edges = StageEdges::Inside;
-  double shortening = 1e-5;  ///< of shortened steps
-  StageTimes stage_times = StageTimes::Double;
-  ErrorControl error_control = ErrorControl::PerSample;
-  FirstStepGradient first_step_gradient = FirstStepGradient::None;
+  /// A method that method() knows by name. ExactFlow needs a rule that is linear in W, and a signal that is
+  /// constant between observations.
+  Method method = rk4();
+  ModelSteps steps = ObservationSteps{};
   Gradient gradient = Gradient::Exact;
   /// Bytes beyond the data: a limit of the fused engine, and the size of the checkpoints of the definition.
   /// 0: chosen by the library.

@@ -2,11 +2,10 @@
 
 #include <optional>
 #include <string>
-#include <variant>
 
 #include "fastweights/backend.h"
 #include "fastweights/rule.h"
-#include "fastweights/tableau.h"
+#include "fastweights/solve.h"
 #include "fastweights/tensor.h"
 
 /// The fast weights of a batch through all of its steps at once.
@@ -40,10 +39,6 @@ struct ScanInput {
   ScanIndex on_device = {};    // if w0 is on a GPU: copies of the index tensors there; made if absent
 };
 
-/// The solution itself, for rules that are linear in W and constant over each step (P = 1).
-struct ExactFlow {};
-using ScanMethod = std::variant<Tableau, ExactFlow>;
-
 /// What queries read at the stages: W q, dW/dt q, or both.
 enum class ScanReads { Weights, Slopes, Both };
 
@@ -53,7 +48,7 @@ enum class TimeParallel { Auto, Never };
 
 struct ScanOptions {
   Rule rule = delta_pre();
-  ScanMethod method = rk4();
+  Method method = rk4();    ///< not Adams; ExactFlow for rules that are linear in W, with P = 1
   Read read = Read::Plain;  ///< of queries
   ScanReads reads = ScanReads::Weights;
   Backend backend = Backend::Auto;

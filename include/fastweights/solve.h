@@ -32,9 +32,18 @@ struct Adams {
   int max_order = 12;               ///< 4 to 12
   int max_iterations = 4;           ///< of the corrector
   double rtol = 1e-7, atol = 1e-9;  ///< of the corrector
+
+  bool operator==(const Adams&) const = default;
 };
 
-using Method = std::variant<Tableau, Adams>;
+/// The solution itself instead of a method that approximates it. For equations whose solution is known: rules
+/// that are linear in W under a program that is constant over each step (scan.h and models). solve() knows
+/// nothing about its field and does not take it.
+struct ExactFlow {
+  bool operator==(const ExactFlow&) const = default;
+};
+
+using Method = std::variant<Tableau, Adams, ExactFlow>;
 
 /// Where a stage at the edge of a step evaluates the field. `Inside` moves the first stage just after the
 /// start and the last one just before the end, so that a field that jumps between two steps is seen from the
@@ -165,7 +174,12 @@ struct Solution {
 /// and whatever f uses, as options.gradient says.
 Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options = {});
 
-/// The method of that name: a tableau, explicit_adams or implicit_adams.
+/// The method of that name: a tableau, explicit_adams, implicit_adams or exact_flow.
 Method method(const std::string& name);
+
+std::string method_name(const Method& method);
+
+/// The names that method() knows.
+std::vector<std::string> method_names();
 
 }  // namespace fastweights

@@ -22,6 +22,7 @@ struct Tableau {
   bool adaptive() const { return !b_error.empty(); }
   /// First same as last: the last stage sits at the new solution, so its slope starts the next step.
   bool reuses_last_slope() const;
+  bool operator==(const Tableau&) const = default;
 };
 
 Tableau euler();

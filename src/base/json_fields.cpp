@@ -91,6 +91,16 @@ void FieldWriter::group(const char* key, const std::function<void(Fields&)>& vis
   out[key] = std::move(inner.out);
 }
 
+void KeyWriter::group(const char* key, const std::function<void(Fields&)>& visit) {
+  KeyWriter inner;
+  visit(inner);
+  out[key] = std::move(inner.out);
+}
+
+void KeyWriter::not_chosen(const char*, const std::string&, const std::function<void(Fields&)>& visit) {
+  visit(*this);
+}
+
 FieldReader::FieldReader(const Json& in, std::string where) : in_(in), where_(std::move(where)) {
   FW_CHECK(in.is_object(), "[config] ",
            where_.empty() ? "a configuration" : where_.substr(0, where_.size() - 1),
@@ -154,11 +164,26 @@ void FieldReader::group(const char* key, const std::function<void(Fields&)>& vis
   inner.check_unknown();
 }
 
+void FieldReader::not_chosen(const char* key, const std::string& name,
+                             const std::function<void(Fields&)>& visit) {
+  KeyWriter keys;
+  visit(keys);
+  for (const auto& [unused, value] : keys.out.items()) {
+    std::string& needs = unused_[unused];
+    needs += needs.empty() ? where_ + key + " " + name : " or " + name;
+  }
+}
+
 void FieldReader::check_unknown() const {
-  for (const auto& [key, unused] : in_.items()) {
-    const bool found = std::find(known_.begin(), known_.end(), key) != known_.end();
-    FW_CHECK(found, "[config] there is no key '", where_, shortened_text(key), "'; the nearest is '", where_,
-             nearest(key, known_), "'");
+  for (const auto& [key, value] : in_.items()) {
+    if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+    const auto unused = unused_.find(key);
+    FW_CHECK(unused == unused_.end(), "[config] ", where_, key, " would not be used here; it needs ",
+             unused->second);
+    std::vector<std::string> keys = known_;
+    for (const auto& [other, needs] : unused_) keys.push_back(other);
+    FW_CHECK(false, "[config] there is no key '", where_, shortened_text(key), "'; the nearest is '", where_,
+             nearest(key, keys), "'");
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -40,6 +41,14 @@ class FieldWriter : public Fields {
   void group(const char* key, const std::function<void(Fields&)>& visit) override;
 };
 
+/// All keys, also those of alternatives that are not chosen; the values mean nothing.
+class KeyWriter : public FieldWriter {
+ public:
+  void group(const char* key, const std::function<void(Fields&)>& visit) override;
+  void not_chosen(const char* key, const std::string& name,
+                  const std::function<void(Fields&)>& visit) override;
+};
+
 class FieldReader : public Fields {
  public:
   /// `where` stands before keys in messages.
@@ -48,6 +57,8 @@ class FieldReader : public Fields {
   void scalar(const char* key, Value value) override;
   void choice(const char* key, const std::vector<std::string>& names, size_t& index) override;
   void group(const char* key, const std::function<void(Fields&)>& visit) override;
+  void not_chosen(const char* key, const std::string& name,
+                  const std::function<void(Fields&)>& visit) override;
   /// After all fields: an error for a key that none of them has.
   void check_unknown() const;
 
@@ -57,6 +68,8 @@ class FieldReader : public Fields {
   const Json& in_;
   std::string where_;
   std::vector<std::string> known_;
+  // keys of alternatives that were not chosen, with the choices that would read them
+  std::map<std::string, std::string> unused_;
 };
 
 /// All fields of a structure.

@@ -19,4 +19,9 @@ const std::string& name_of(E value) {
   FW_CHECK(false, "[config] there is no name for value ", static_cast<int>(value));
 }
 
+template <typename... T>
+const std::string& name_of(const std::variant<T...>& value) {
+  return alternatives_of(value)[value.index()].first;
+}
+
 }  // namespace fastweights

@@ -19,15 +19,10 @@ using kernels::PathKind;
 using kernels::Pieces;
 
 PathKind path_kind(const ControlOptions& options) {
-  switch (options.interpolation) {
-    case Interpolation::NaturalCubic:
-      return options.end_filling == EndFilling::WholeGap ? PathKind::NaturalWholeGap
-                                                         : PathKind::NaturalEndPoint;
-    case Interpolation::HermiteCubic:
-      return PathKind::Hermite;
-    default:
-      return PathKind::Linear;
+  if (const auto* cubic = std::get_if<NaturalCubic>(&options.interpolation)) {
+    return cubic->end_filling == EndFilling::WholeGap ? PathKind::NaturalWholeGap : PathKind::NaturalEndPoint;
   }
+  return std::holds_alternative<HermiteCubic>(options.interpolation) ? PathKind::Hermite : PathKind::Linear;
 }
 
 // calls body(type tag) with float or double
@@ -157,7 +152,9 @@ void check_observed(const RaggedSeries& series) {
   }
 }
 
-bool is_causal(Interpolation interpolation) { return interpolation != Interpolation::NaturalCubic; }
+bool is_causal(const Interpolation& interpolation) {
+  return !std::holds_alternative<NaturalCubic>(interpolation);
+}
 
 Control::Control(const RaggedSeries& series, const ControlOptions& options) {
   check_series(series, "control", 2);
@@ -193,14 +190,16 @@ void Control::make_path(const RaggedSeries& series, const ControlOptions& option
   };
   // copies: what was checked must not change under us
   const Tensor offsets = series.offsets.clone();
-  if (options.interpolation != Interpolation::Rectilinear) {
+  const auto* rectilinear = std::get_if<Rectilinear>(&options.interpolation);
+  if (!rectilinear) {
     set_knots(series.times.detach().clone(at::MemoryFormat::Contiguous), offsets, device);
     coefficients_ = coefficients(path_kind(options), series.values);
     return;
   }
-  FW_CHECK(options.time_channel >= 0 && options.time_channel < series.channels(),
-           "[control] the time channel must be 0 to ", series.channels() - 1, ", got ", options.time_channel);
-  const Tensor doubled = double_knots(series.values, offsets, options.time_channel);
+  const int64_t time_channel = rectilinear->time_channel;
+  FW_CHECK(time_channel >= 0 && time_channel < series.channels(), "[control] the time channel must be 0 to ",
+           series.channels() - 1, ", got ", time_channel);
+  const Tensor doubled = double_knots(series.values, offsets, time_channel);
   const Tensor twice = 2 * offsets - at::arange(offsets.size(0), at::kLong);
   const Tensor lengths = twice.slice(0, 1) - twice.slice(0, 0, -1);
   set_knots((at::arange(doubled.size(0), at::kLong) - twice.slice(0, 0, -1).repeat_interleave(lengths))
@@ -315,7 +314,7 @@ Samples Control::at(const Time& time) const {
 }
 
 Control straight_path(const RaggedSeries& series) {
-  const ControlOptions straight = {.interpolation = Interpolation::Linear};
+  const ControlOptions straight = {.interpolation = Linear{}};
   return series.values.device().is_cpu() ? Control(series, straight) : Control::on_device(series, straight);
 }
 

@@ -29,10 +29,9 @@ inline bool needs_windows(const DataShape& shape) { return shape.length > kLongS
 
 template <typename Options>
 void read_in_windows(Options& options, const DataShape& shape) {
-  options.control.kind = ControlKind::LogSignature;
-  options.control.depth = shape.channels <= 8 ? 2 : 1;
-  options.control.window_increments = std::max<int64_t>(2, std::llround(shape.length / kWindows));
-  options.control.clock = WindowClock::Windows;
+  const PointWindows windows = {.increments = std::max<int64_t>(2, std::llround(shape.length / kWindows)),
+                                .tail = WindowTail::Keep};
+  options.control.path = LogSignatures{.depth = shape.channels <= 8 ? 2 : 1, .windows = windows};
   options.time_unit = 1;
 }
 

@@ -8,34 +8,37 @@ namespace fastweights {
 
 // the keys, once: reading and writing both go through these lists
 
+inline void visit_fields(NaturalCubic& c, Fields& visit) { visit("end_filling", c.end_filling); }
+inline void visit_fields(HermiteCubic&, Fields&) {}
+inline void visit_fields(Linear&, Fields&) {}
+inline void visit_fields(Rectilinear& c, Fields& visit) { visit("time_channel", c.time_channel); }
+inline void visit_fields(Hold&, Fields&) {}
+void visit_fields(LogSignatures& c, Fields& visit);
+
 inline void visit_fields(ControlConfig& c, Fields& visit) {
-  visit("kind", c.kind);
-  visit("end_filling", c.end_filling);
+  visit("kind", c.path);
   visit("never_observed", c.never_observed);
-  visit("time_channel", c.time_channel);
-  visit("depth", c.depth);
-  visit("window_increments", c.window_increments);
-  visit("window_duration", c.window_duration);
-  visit("window_tail", c.window_tail);
-  visit("clock", c.clock);
-  visit("last_window", c.last_window);
 }
 
-inline void visit_fields(SolverConfig& c, Fields& visit) {
-  visit("method", c.method);
-  visit("steps", c.steps);
+inline void visit_fields(ObservationSteps& c, Fields& visit) {
   visit("max_step", c.max_step);
-  visit("step_size", c.step_size);
-  visit("rtol", c.rtol);
-  visit("atol", c.atol);
+  visit("edges", c.edges);
+}
+
+inline void visit_fields(RegularSteps& c, Fields& visit) {
+  visit("step_size", c.size);
+  visit("edges", c.edges);
+}
+
+inline void visit_fields(FixedSteps& c, Fields& visit) {
+  visit("step_size", c.size);
   visit("edges", c.edges);
   visit("shortening", c.shortening);
   visit("stage_times", c.stage_times);
-  visit("error_control", c.error_control);
-  visit("first_step_gradient", c.first_step_gradient);
-  visit("gradient", c.gradient);
-  visit("memory_limit", c.memory_limit);
 }
+
+void visit_fields(AdaptiveSteps& c, Fields& visit);
+void visit_fields(SolverConfig& c, Fields& visit);
 
 inline void visit_fields(FieldConfig& c, Fields& visit) {
   visit("hidden_size", c.hidden_size);

@@ -2,14 +2,23 @@
 
 namespace fastweights {
 
-const Names<ControlKind>& names_of(ControlKind) {
-  static const Names<ControlKind> kNames = {{ControlKind::NaturalCubic, "natural_cubic"},
-                                            {ControlKind::HermiteCubic, "hermite_cubic"},
-                                            {ControlKind::Linear, "linear"},
-                                            {ControlKind::Rectilinear, "rectilinear"},
-                                            {ControlKind::Hold, "hold"},
-                                            {ControlKind::LogSignature, "log_signature"}};
-  return kNames;
+const Alternatives<ControlPath>& alternatives_of(const ControlPath&) {
+  static const Alternatives<ControlPath> kAlternatives = {{"natural_cubic", NaturalCubic{}},
+                                                          {"hermite_cubic", HermiteCubic{}},
+                                                          {"linear", Linear{}},
+                                                          {"rectilinear", Rectilinear{}},
+                                                          {"hold", Hold{}},
+                                                          {"log_signature", LogSignatures{}}};
+  return kAlternatives;
+}
+
+const Alternatives<ModelSteps>& alternatives_of(const ModelSteps&) {
+  static const Alternatives<ModelSteps> kAlternatives = {
+      {"observations", ObservationSteps{}},
+      {"fixed", RegularSteps{}},
+      {"shared_grid", FixedSteps{.edges = StageEdges::Inside}},
+      {"adaptive", AdaptiveSteps{.rtol = 1e-6, .atol = 1e-8}}};
+  return kAlternatives;
 }
 
 const Names<EndFilling>& names_of(EndFilling) {
@@ -36,14 +45,6 @@ const Names<WindowClock>& names_of(WindowClock) {
 
 const Names<LastWindow>& names_of(LastWindow) {
   static const Names<LastWindow> kNames = {{LastWindow::Once, "once"}, {LastWindow::Twice, "twice"}};
-  return kNames;
-}
-
-const Names<StepRule>& names_of(StepRule) {
-  static const Names<StepRule> kNames = {{StepRule::Observations, "observations"},
-                                         {StepRule::Fixed, "fixed"},
-                                         {StepRule::SharedGrid, "shared_grid"},
-                                         {StepRule::Adaptive, "adaptive"}};
   return kNames;
 }
 

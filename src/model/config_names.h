@@ -3,17 +3,17 @@
 #include "base/named.h"
 #include "fastweights/model_config.h"
 
-/// Enumerators by their names in configurations and on the command line.
+/// Enumerators and alternatives by their names in configurations and on the command line.
 
 namespace fastweights {
 
-const Names<ControlKind>& names_of(ControlKind);
+const Alternatives<ControlPath>& alternatives_of(const ControlPath&);
+const Alternatives<ModelSteps>& alternatives_of(const ModelSteps&);
 const Names<EndFilling>& names_of(EndFilling);
 const Names<NeverObserved>& names_of(NeverObserved);
 const Names<WindowTail>& names_of(WindowTail);
 const Names<WindowClock>& names_of(WindowClock);
 const Names<LastWindow>& names_of(LastWindow);
-const Names<StepRule>& names_of(StepRule);
 const Names<StageEdges>& names_of(StageEdges);
 const Names<StageTimes>& names_of(StageTimes);
 const Names<ErrorControl>& names_of(ErrorControl);

@@ -15,12 +15,9 @@ namespace {
 std::string model_refusal(const ModelParts& parts) {
   const ProgrammerConfig& config = parts.config;
   if (parts.layers.empty()) return "a tensor map has no rule";
-  if (config.solver.steps == StepRule::Adaptive) return "adaptive steps depend on W";
-  const bool exact = config.solver.method == kExactFlow;
-  const Method how = exact ? Method(euler()) : method(config.solver.method);
-  const Tableau* tableau = std::get_if<Tableau>(&how);
-  if (!tableau) return "method " + config.solver.method + " is not a Runge-Kutta method";
-  return kernel_refusal(parts.wiring.rule, *tableau, parts.wiring.value_width, parts.wiring.key_width);
+  if (std::holds_alternative<AdaptiveSteps>(config.solver.steps)) return "adaptive steps depend on W";
+  return kernel_refusal(parts.wiring.rule, config.solver.method, parts.wiring.value_width,
+                        parts.wiring.key_width);
 }
 
 }  // namespace
@@ -36,7 +33,7 @@ std::string engine_refusal(const ModelParts& parts, const ForwardOptions& option
 
 bool has_engine(const ModelParts& parts) {
   const ProgrammerConfig& config = parts.config;
-  if (config.solver.method == kExactFlow) return true;
+  if (std::holds_alternative<ExactFlow>(config.solver.method)) return true;
   return config.backend != Backend::Reference && model_refusal(parts).empty();
 }
 

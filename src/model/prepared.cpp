@@ -25,8 +25,9 @@ Tensor index_on(const std::vector<int64_t>& index, const at::Device& device) {
 
 // whether all stages of a step see the same x or x': a step then lies inside one piece of the path
 SharedRows shared_rows(const ModelParts& parts, const Signal& signal, const Plan& plan) {
-  const SolverConfig& solver = parts.config.solver;
-  if (solver.steps != StepRule::Observations || !plan.first_inside || !plan.last_inside) return {};
+  if (!std::holds_alternative<ObservationSteps>(parts.config.solver.steps) || !plan.first_inside ||
+      !plan.last_inside)
+    return {};
   const auto shared = [&](bool derivative) {
     return derivative ? signal.piecewise_linear() : signal.piecewise_constant();
   };
@@ -130,15 +131,15 @@ Samples stage_samples(const ModelParts& parts, const Signal& signal, const Prepa
 
 void plan_steps(PreparedSteps& result, const ModelBatch& batch) {
   const ModelParts& parts = *result.parts;
-  const bool exact = parts.config.solver.method == kExactFlow;
+  const Method& method = parts.config.solver.method;
   // the solution itself evaluates the signal once, like Euler's method
-  const Tableau tableau = exact ? euler() : std::get<Tableau>(method(parts.config.solver.method));
+  const Tableau tableau = std::holds_alternative<ExactFlow>(method) ? euler() : std::get<Tableau>(method);
   // of W a plan needs only the number of samples
   const Tensor state = at::empty({batch.samples(), 1}, parts.type());
   const Plan plan = fixed_plan(batch.schedule.ts, state, {.method = tableau, .steps = batch.schedule.steps});
   result.rows = step_rows(plan, tableau, batch.samples());
   result.shared = shared_rows(parts, batch.signal, plan);
-  result.method = exact ? ScanMethod(ExactFlow{}) : ScanMethod(tableau);
+  result.method = method;
   result.stages = tableau.stages();
   result.per_sample = sample_steps(output_positions(plan, batch.samples()), result.rows, batch.schedule);
 }
@@ -204,8 +205,8 @@ std::shared_ptr<const PreparedSteps> prepare_steps(const std::shared_ptr<const M
   result->sample_index = on_device(batch.schedule.sample_index, device);
   result->times = batch.requested;
   result->last_times = last_times(input, batch);
-  result->independent =
-      parts->config.query != QueryTime::LastOfBatch && parts->config.solver.steps != StepRule::SharedGrid;
+  result->independent = parts->config.query != QueryTime::LastOfBatch &&
+                        !std::holds_alternative<FixedSteps>(parts->config.solver.steps);
   const bool engine = has_engine(*parts);
   if (engine) plan_steps(*result, batch);
   if (engine && samples_now(*result, input, reuse)) {

@@ -42,7 +42,7 @@ struct PreparedSteps final : PreparedBatch::Contents {
   std::vector<SampleSteps> per_sample;
   StepRows rows;  // offsets and the longest; times and dt unless sampled
   SharedRows shared;
-  ScanMethod method;
+  Method method;
   int64_t stages = 1;
   OutputIndex outputs, last;
   std::optional<SampledSteps> sampled;

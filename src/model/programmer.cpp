@@ -49,7 +49,7 @@ Backend choose_backend(const ModelParts& parts, const ForwardOptions& options) {
 SolveOptions solve_options(const ModelParts& parts, const Signal& signal, const Steps& steps) {
   const SolverConfig& s = parts.config.solver;
   SolveOptions result;
-  result.method = method(s.method);
+  result.method = s.method;
   result.steps = steps;
   result.gradient = s.gradient;
   result.memory_limit = s.memory_limit;
@@ -149,7 +149,8 @@ ModelOutput FastWeightProgrammer::forward(const PreparedBatch& prepared, const P
   const ModelParts& parts = *parts_;
   const auto& batch = contents_of<PreparedSteps>(prepared);
   const Backend backend = choose_backend(parts, options);
-  const bool engine = backend != Backend::Reference || parts.config.solver.method == kExactFlow;
+  const bool engine =
+      backend != Backend::Reference || std::holds_alternative<ExactFlow>(parts.config.solver.method);
   FW_CHECK(batch.lazy || (engine && !options.observe),
            "[model] the signal of this batch is sampled at fixed steps; prepare it with Reuse::Once");
   const Masks masks = make_masks(parts, options, batch.samples(), batch.times.times.size(0));

@@ -103,33 +103,34 @@ void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
 }
 
 void check_drive(const ProgrammerConfig& c) {
-  const ControlConfig& control = c.control;
+  const ControlPath& path = c.control.path;
   const std::string drive = c.tensor_map ? "of a tensor map" : name_of(c.drive);
-  FW_CHECK(control.kind != ControlKind::Hold || c.drive == Drive::X, "[config] drive ", drive,
+  FW_CHECK(!std::holds_alternative<Hold>(path) || c.drive == Drive::X, "[config] drive ", drive,
            " needs x'(t), and control.kind hold has none; take linear, hermite_cubic or natural_cubic, or "
            "drive x");
   const bool mixed = c.drive == Drive::DerivativeKeys || c.drive == Drive::DerivativeValues;
-  FW_CHECK(control.kind != ControlKind::LogSignature || !mixed, "[config] drive ", drive,
+  FW_CHECK(!std::holds_alternative<LogSignatures>(path) || !mixed, "[config] drive ", drive,
            " tells x from x', and with control.kind log_signature both are the log-signature; take drive x "
            "or derivative");
 }
 
 // the solution itself needs a linear rule, and nothing that changes inside a step
 void check_exact_flow(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
-  if (c.solver.method != kExactFlow) return;
+  if (!std::holds_alternative<ExactFlow>(c.solver.method)) return;
   const auto linear = [&](const Rule& rule) { return rule.name == c.rule && is_linear(rule); };
   FW_CHECK(!c.tensor_map && (std::any_of(all_rules().begin(), all_rules().end(), linear) ||
                              std::any_of(own_rules.begin(), own_rules.end(), linear)),
            "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
-  const ControlKind kind = c.control.kind;
-  const bool constant = kind == ControlKind::LogSignature || kind == ControlKind::Hold;
-  const bool straight = kind == ControlKind::Linear || kind == ControlKind::Rectilinear;
+  const ControlPath& path = c.control.path;
+  const bool constant = std::holds_alternative<LogSignatures>(path) || std::holds_alternative<Hold>(path);
+  const bool straight = std::holds_alternative<Linear>(path) || std::holds_alternative<Rectilinear>(path);
   FW_CHECK(constant || (straight && c.drive == Drive::Derivative),
            "[config] solver.method exact_flow needs a signal that is constant between observations: "
            "control.kind log_signature or hold, or linear or rectilinear with drive derivative");
   FW_CHECK(c.layers == 1,
            "[config] solver.method exact_flow needs layers 1: what a second layer reads moves");
-  FW_CHECK(c.solver.steps == StepRule::Observations && c.solver.edges == StageEdges::Inside,
+  const auto* steps = std::get_if<ObservationSteps>(&c.solver.steps);
+  FW_CHECK(steps && steps->edges == StageEdges::Inside,
            "[config] solver.method exact_flow needs solver.steps observations and solver.edges inside");
   FW_CHECK(c.solver.gradient != Gradient::Adjoint,
            "[config] solver.method exact_flow has an exact gradient and no adjoint");
@@ -170,10 +171,11 @@ void check_deterministic(const ProgrammerConfig& c) {
   if (!c.deterministic) return;
   FW_CHECK(c.query != QueryTime::LastOfBatch,
            "[config] deterministic contradicts query last_of_batch: a sample would depend on its batch");
+  const auto* adaptive = std::get_if<AdaptiveSteps>(&c.solver.steps);
   FW_CHECK(
-      c.solver.error_control != ErrorControl::Joint || c.solver.steps != StepRule::Adaptive,
+      !adaptive || adaptive->control != ErrorControl::Joint,
       "[config] deterministic contradicts solver.error_control joint: a sample would depend on its batch");
-  FW_CHECK(c.solver.steps != StepRule::SharedGrid,
+  FW_CHECK(!std::holds_alternative<FixedSteps>(c.solver.steps),
            "[config] deterministic contradicts solver.steps shared_grid: a sample would depend on its batch");
 }
 

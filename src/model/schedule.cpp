@@ -78,17 +78,13 @@ std::vector<double> sample_grid(const std::vector<double>& ts, const std::vector
   return grid;
 }
 
-Steps adaptive_steps(const SharedOptions& config, const Signal& signal, const Lists& ts) {
-  const SolverConfig& s = config.solver;
-  AdaptiveSteps steps = {.rtol = s.rtol, .atol = s.atol, .control = s.error_control};
-  steps.first_step_gradient = s.first_step_gradient;
-  if (s.max_step > 0) steps.largest_step = s.max_step;
-  const bool joint = s.error_control == ErrorControl::Joint;
+Steps adaptive_steps(AdaptiveSteps steps, Gradient gradient, const Signal& signal, const Lists& ts) {
+  const bool joint = steps.control == ErrorControl::Joint;
   if (signal.jumps()) {
     const Tensor knots = columns(lists_of(signal.knots()));
     steps.jump_times = joint ? knots.reshape({-1}) : knots;
   }
-  if (!joint && s.gradient != Gradient::Adjoint) steps.stop_times = columns(ts);
+  if (!joint && gradient != Gradient::Adjoint) steps.stop_times = columns(ts);
   return steps;
 }
 
@@ -127,7 +123,7 @@ bool is_constant(const Tensor& x) { return (x == x[0]).all().item<bool>(); }
 Schedule shared_schedule(const SharedOptions& config, const Signal& signal, const Lists& ts,
                          Schedule schedule) {
   const SolverConfig& s = config.solver;
-  const bool grid = s.steps == StepRule::SharedGrid;
+  const auto* grid = std::get_if<FixedSteps>(&s.steps);
   for (size_t b = 0; b < ts.size(); ++b) {
     FW_CHECK(ts[b][0] == ts[0][0], "[model] ",
              grid ? "solver.steps shared_grid" : "solver.error_control joint",
@@ -141,12 +137,11 @@ Schedule shared_schedule(const SharedOptions& config, const Signal& signal, cons
   schedule.time_index = at::tensor(shared.rows, at::kLong);
   schedule.last_index = at::tensor(shared.last, at::kLong);
   if (grid) {
-    schedule.steps = FixedSteps{.size = s.step_size > 0 ? s.step_size : smallest_gap(signal),
-                                .edges = s.edges,
-                                .shortening = s.shortening,
-                                .stage_times = s.stage_times};
+    FixedSteps steps = *grid;
+    if (steps.size == 0) steps.size = smallest_gap(signal);
+    schedule.steps = steps;
   } else {
-    schedule.steps = adaptive_steps(config, signal, ts);
+    schedule.steps = adaptive_steps(std::get<AdaptiveSteps>(s.steps), s.gradient, signal, ts);
   }
   return schedule;
 }
@@ -163,33 +158,37 @@ Schedule make_schedule(const SharedOptions& config, const Signal& signal, const 
   Schedule schedule;
   const Tensor counts = outputs.offsets.slice(0, 1) - outputs.offsets.slice(0, 0, -1);
   schedule.sample_index = at::arange(samples, at::kLong).repeat_interleave(counts);
-  const bool joint = s.steps == StepRule::Adaptive && s.error_control == ErrorControl::Joint;
-  if (s.steps == StepRule::SharedGrid || joint) return shared_schedule(config, signal, ts, schedule);
+  const auto* adaptive = std::get_if<AdaptiveSteps>(&s.steps);
+  const bool joint = adaptive && adaptive->control == ErrorControl::Joint;
+  if (std::holds_alternative<FixedSteps>(s.steps) || joint)
+    return shared_schedule(config, signal, ts, schedule);
 
   // row 0 is the start, row j + 1 the output j of each sample
   schedule.time_index = at::arange(outputs.times.size(0), at::kLong) -
                         outputs.offsets.slice(0, 0, -1).repeat_interleave(counts) + 1;
   schedule.last_index = counts.clone();
   schedule.ts = columns(ts);
-  if (s.steps == StepRule::Adaptive) {
-    schedule.steps = adaptive_steps(config, signal, ts);
+  if (adaptive) {
+    schedule.steps = adaptive_steps(*adaptive, s.gradient, signal, ts);
     return schedule;
   }
+  const auto* regular = std::get_if<RegularSteps>(&s.steps);
+  const ObservationSteps between =
+      regular ? ObservationSteps{.edges = regular->edges} : std::get<ObservationSteps>(s.steps);
   const Lists knots = lists_of(signal.knots());
   Lists grids;
   for (int64_t b = 0; b < samples; ++b) {
-    const bool fixed = s.steps == StepRule::Fixed;
     const std::vector<double> points =
-        fixed ? regular_points(ts[b].front(), ts[b].back(), s.step_size) : knots[b];
-    grids.push_back(sample_grid(ts[b], points, fixed ? 1e-9 * s.step_size : 0, fixed ? 0 : s.max_step));
+        regular ? regular_points(ts[b].front(), ts[b].back(), regular->size) : knots[b];
+    grids.push_back(sample_grid(ts[b], points, regular ? 1e-9 * regular->size : 0, between.max_step));
   }
   // plain numbers are faster where everybody has the same; in the last bits they are not the same
   if (!config.deterministic && all_equal(ts) && all_equal(grids) && strictly_rising(ts[0]) &&
       strictly_rising(grids[0])) {
     schedule.ts = at::tensor(ts[0], at::kDouble);
-    schedule.steps = GivenSteps{at::tensor(grids[0], at::kDouble), s.edges};
+    schedule.steps = GivenSteps{at::tensor(grids[0], at::kDouble), between.edges};
   } else {
-    schedule.steps = GivenSteps{columns(grids), s.edges};
+    schedule.steps = GivenSteps{columns(grids), between.edges};
   }
   return schedule;
 }

@@ -1,6 +1,7 @@
 #include "model/signal.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "control/cuda/on_device.h"
@@ -11,11 +12,14 @@
 namespace fastweights {
 namespace {
 
-Interpolation interpolation_of(ControlKind kind) {
-  if (kind == ControlKind::NaturalCubic) return Interpolation::NaturalCubic;
-  if (kind == ControlKind::Linear) return Interpolation::Linear;
-  if (kind == ControlKind::Rectilinear) return Interpolation::Rectilinear;
-  return Interpolation::HermiteCubic;
+// a path of control.h, if it is one
+std::optional<Interpolation> interpolation_of(const ControlPath& path) {
+  return std::visit(
+      [](const auto& kind) -> std::optional<Interpolation> {
+        if constexpr (std::is_constructible_v<Interpolation, decltype(kind)>) return kind;
+        return {};
+      },
+      path);
 }
 
 // the last observation of each channel, before the first one that one; a channel never observed is 0
@@ -80,11 +84,11 @@ Signal::Missing Signal::check_values(const SharedOptions& config, const RaggedSe
 }
 
 Signal::Signal(const SharedOptions& config, const RaggedSeries& series, const at::Device& device)
-    : kind_(config.control.kind),
+    : path_(config.control.path),
       time_unit_(config.time_unit),
       control_(Control::piecewise_constant(
           {at::tensor({0.0, 1.0}, at::kDouble), at::tensor({0, 2}, at::kLong)}, at::zeros({1, 1}))) {
-  const bool path = kind_ != ControlKind::LogSignature && kind_ != ControlKind::Hold;
+  const bool path = !piecewise_constant();
   if (path && device.is_cpu()) {
     make_path(config, series);
     return;
@@ -93,7 +97,7 @@ Signal::Signal(const SharedOptions& config, const RaggedSeries& series, const at
   const RaggedSeries there = {on_device(series.values, device), series.times, series.offsets};
   if (path) {
     make_path(config, there);
-  } else if (kind_ == ControlKind::Hold) {
+  } else if (is<Hold>()) {
     make_hold(config, there, missing);
   } else {
     make_windows(config, there, missing);
@@ -101,15 +105,13 @@ Signal::Signal(const SharedOptions& config, const RaggedSeries& series, const at
 }
 
 void Signal::make_path(const SharedOptions& config, const RaggedSeries& series) {
-  const ControlOptions options = {.interpolation = interpolation_of(kind_),
-                                  .end_filling = config.control.end_filling,
-                                  .never_observed = config.control.never_observed,
-                                  .time_channel = config.control.time_channel};
+  const ControlOptions options = {.interpolation = *interpolation_of(path_),
+                                  .never_observed = config.control.never_observed};
   const RaggedSeries scaled = scaled_times(series, config.time_unit);
   control_ = series.values.device().is_cpu() ? Control(scaled, options) : Control::on_device(scaled, options);
   begin_ = control_.begin();
   end_ = control_.end();
-  if (kind_ == ControlKind::Rectilinear) {
+  if (is<Rectilinear>()) {
     map_clock_ = true;
     map_ = {series.times, 2.0 * positions(series.offsets).to(at::kDouble), series.offsets};
   }
@@ -130,17 +132,15 @@ void Signal::make_hold(const SharedOptions& config, const RaggedSeries& series, 
 }
 
 void Signal::make_windows(const SharedOptions& config, const RaggedSeries& series, Missing missing) {
-  const ControlConfig& c = config.control;
-  const Windows windows = c.window_duration > 0 ? Windows(DurationWindows{c.window_duration})
-                                                : Windows(PointWindows{c.window_increments, c.window_tail});
+  const auto& c = std::get<LogSignatures>(config.control.path);
   const RaggedSeries filled = missing == Missing::None ? series : fill_missing(series);
   const WindowedLogSignature found = series.values.device().is_cpu()
-                                         ? logsignature_windows(series, windows, {.depth = c.depth})
-                                         : device_logsignature_windows(filled, windows, {.depth = c.depth});
+                                         ? logsignature_windows(series, c.windows, {.depth = c.depth})
+                                         : device_logsignature_windows(filled, c.windows, {.depth = c.depth});
   const Tensor counts = sample_lengths(found.offsets);
   for (int64_t b = 0; b < series.samples(); ++b) {
     FW_CHECK(counts[b].item<int64_t>() > 0, "[control] sample ", b, " has too few points for a window of ",
-             c.window_increments, " increments");
+             std::get<PointWindows>(c.windows).increments, " increments");
   }
   const Tensor ends = found.end.index_select(0, found.offsets.slice(0, 1) - 1);
   const Tensor offsets = found.offsets + at::arange(found.offsets.size(0), at::kLong);
@@ -167,51 +167,44 @@ void Signal::make_windows(const SharedOptions& config, const RaggedSeries& serie
   first_ = rows_of(filled.values, series.offsets.slice(0, 0, -1));
 }
 
-bool Signal::jumps() const {
-  return kind_ != ControlKind::NaturalCubic && kind_ != ControlKind::HermiteCubic;
-}
+bool Signal::jumps() const { return !is<NaturalCubic>() && !is<HermiteCubic>(); }
 
-bool Signal::piecewise_constant() const {
-  return kind_ == ControlKind::LogSignature || kind_ == ControlKind::Hold;
-}
+bool Signal::piecewise_constant() const { return is<LogSignatures>() || is<Hold>(); }
 
-bool Signal::piecewise_linear() const {
-  return piecewise_constant() || kind_ == ControlKind::Linear || kind_ == ControlKind::Rectilinear;
-}
+bool Signal::piecewise_linear() const { return piecewise_constant() || is<Linear>() || is<Rectilinear>(); }
 
 Samples Signal::at(const Time& time) const {
-  if (kind_ == ControlKind::LogSignature) {
+  if (is<LogSignatures>()) {
     const Tensor value = control_.at(just_after(time)).value;
     return {value, value};
   }
-  if (kind_ == ControlKind::Hold) return {control_.at(just_after(time)).value, {}};
+  if (is<Hold>()) return {control_.at(just_after(time)).value, {}};
   return control_.at(time);
 }
 
 Samples Signal::inside(const RaggedTimes& times) const {
   const RaggedTimes there = {on_device(times.times, device()), times.offsets};
-  if (kind_ == ControlKind::LogSignature) {
+  if (is<LogSignatures>()) {
     const Tensor value = control_.sample(behind(there)).value;
     return {value, value};
   }
-  if (kind_ == ControlKind::Hold) return {control_.sample(behind(there)).value, {}};
+  if (is<Hold>()) return {control_.sample(behind(there)).value, {}};
   return control_.sample(there);
 }
 
 Samples Signal::sample(const RaggedTimes& times) const {
-  if (kind_ == ControlKind::LogSignature) {
+  if (is<LogSignatures>()) {
     const Tensor value = control_.sample(times).value;
     return {value, value};
   }
-  if (kind_ == ControlKind::Hold)
-    return {control_.sample(behind({times.times.detach(), times.offsets})).value, {}};
+  if (is<Hold>()) return {control_.sample(behind({times.times.detach(), times.offsets})).value, {}};
   return control_.sample(times);
 }
 
 Tensor Signal::clock(const RaggedTimes& times) const {
   if (!map_clock_) {
     const Tensor clock = times.times / time_unit_;
-    if (kind_ != ControlKind::LogSignature) return clock;
+    if (!is<LogSignatures>()) return clock;
     // behind the last window time stands still
     const Tensor last = control_.end().repeat_interleave(sample_lengths(times.offsets));
     return at::minimum(clock, last);
@@ -228,7 +221,7 @@ Tensor Signal::clock(const RaggedTimes& times) const {
       double now = y[left];
       if (left + 1 < o[b + 1]) {
         // between two observations a rectilinear path has moved in time alone, which is half of its way
-        const double way = kind_ == ControlKind::Rectilinear ? 1 : y[left + 1] - y[left];
+        const double way = is<Rectilinear>() ? 1 : y[left + 1] - y[left];
         now += way * std::max(0.0, t[i] - x[left]) / (x[left + 1] - x[left]);
       }
       result.data_ptr<double>()[i] = now;

@@ -49,9 +49,13 @@ class Signal {
   void make_hold(const SharedOptions& config, const RaggedSeries& series, Missing missing);
   void make_windows(const SharedOptions& config, const RaggedSeries& series, Missing missing);
   static Missing check_values(const SharedOptions& config, const RaggedSeries& series);
+  template <typename Path>
+  bool is() const {
+    return std::holds_alternative<Path>(path_);
+  }
   at::Device device() const { return control_.coefficients().device(); }
 
-  ControlKind kind_;
+  ControlPath path_;
   double time_unit_;
   bool map_clock_ = false;
   ClockMap map_;

@@ -52,8 +52,8 @@ ModelInput make_input(const ProgrammerConfig& config, const CaseBatch& batch, at
     Tensor x = uniform({length, config.channels}, -1.5, 1.5, random, at::kFloat);
     const Tensor dice = uniform({length, config.channels}, 0, 1, random, at::kDouble);
     x.masked_fill_(dice < batch.missing, std::nan(""));
-    if (config.control.kind == ControlKind::Rectilinear)
-      x.select(1, config.control.time_channel).copy_(times.back());
+    if (const auto* path = std::get_if<Rectilinear>(&config.control.path))
+      x.select(1, path->time_channel).copy_(times.back());
     values.push_back(x.to(type));
     const std::vector<double> own = outputs_between(times.back().data_ptr<double>(), length, b);
     outputs.insert(outputs.end(), own.begin(), own.end());

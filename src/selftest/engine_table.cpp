@@ -26,51 +26,52 @@ ProgrammerConfig small_model(int64_t width) {
 struct Combination {
   const char* rule;
   Drive drive;
-  ControlKind control;
+  ControlPath control;
   const char* method;
   int64_t width;  // of a head
 };
 
 const std::vector<Combination> kCombinations = {
-    {"hebb", Drive::X, ControlKind::NaturalCubic, "rk4", 1},
-    {"oja", Drive::DerivativeKeys, ControlKind::NaturalCubic, "euler", 3},
-    {"oja_softmax", Drive::DerivativeValues, ControlKind::NaturalCubic, "midpoint", 4},
-    {"delta_pre", Drive::Derivative, ControlKind::NaturalCubic, "heun3", 5},
-    {"delta_post", Drive::X, ControlKind::HermiteCubic, "rk4", 8},
-    {"hebb", Drive::DerivativeKeys, ControlKind::HermiteCubic, "heun3", 10},
-    {"oja", Drive::DerivativeValues, ControlKind::HermiteCubic, "midpoint", 16},
-    {"oja_softmax", Drive::Derivative, ControlKind::HermiteCubic, "euler", 20},
-    {"delta_pre", Drive::X, ControlKind::Linear, "midpoint", 23},
-    {"delta_post", Drive::DerivativeKeys, ControlKind::Linear, "rk4", 32},
-    {"hebb", Drive::DerivativeValues, ControlKind::Linear, "euler", 5},
-    {"oja", Drive::Derivative, ControlKind::Linear, "heun3", 8},
-    {"oja_softmax", Drive::DerivativeKeys, ControlKind::Rectilinear, "rk4", 10},
-    {"delta_pre", Drive::DerivativeValues, ControlKind::Rectilinear, "euler", 16},
-    {"delta_post", Drive::Derivative, ControlKind::Rectilinear, "midpoint", 20},
-    {"hebb", Drive::Derivative, ControlKind::Rectilinear, "heun3", 23},
-    {"oja", Drive::X, ControlKind::Hold, "rk4", 4},
-    {"oja_softmax", Drive::X, ControlKind::Hold, "midpoint", 32},
-    {"delta_pre", Drive::X, ControlKind::Hold, "heun3", 10},
-    {"delta_post", Drive::X, ControlKind::Hold, "euler", 3},
-    {"delta_post", Drive::X, ControlKind::LogSignature, "rk4", 8},
-    {"hebb", Drive::X, ControlKind::LogSignature, "euler", 20},
-    {"oja", Drive::X, ControlKind::LogSignature, "midpoint", 5},
-    {"oja_softmax", Drive::Derivative, ControlKind::LogSignature, "rk4", 1},
-    {"delta_post", Drive::Derivative, ControlKind::LogSignature, "heun3", 23},
-    {"hebb", Drive::X, ControlKind::Hold, kExactFlow, 4},
-    {"oja", Drive::Derivative, ControlKind::Linear, kExactFlow, 5},
-    {"delta_pre", Drive::X, ControlKind::LogSignature, kExactFlow, 8},
-    {"delta_pre", Drive::DerivativeKeys, ControlKind::NaturalCubic, "rk4", 20},
-    {"delta_post", Drive::DerivativeValues, ControlKind::HermiteCubic, "rk4", 16},
+    {"hebb", Drive::X, NaturalCubic{}, "rk4", 1},
+    {"oja", Drive::DerivativeKeys, NaturalCubic{}, "euler", 3},
+    {"oja_softmax", Drive::DerivativeValues, NaturalCubic{}, "midpoint", 4},
+    {"delta_pre", Drive::Derivative, NaturalCubic{}, "heun3", 5},
+    {"delta_post", Drive::X, HermiteCubic{}, "rk4", 8},
+    {"hebb", Drive::DerivativeKeys, HermiteCubic{}, "heun3", 10},
+    {"oja", Drive::DerivativeValues, HermiteCubic{}, "midpoint", 16},
+    {"oja_softmax", Drive::Derivative, HermiteCubic{}, "euler", 20},
+    {"delta_pre", Drive::X, Linear{}, "midpoint", 23},
+    {"delta_post", Drive::DerivativeKeys, Linear{}, "rk4", 32},
+    {"hebb", Drive::DerivativeValues, Linear{}, "euler", 5},
+    {"oja", Drive::Derivative, Linear{}, "heun3", 8},
+    {"oja_softmax", Drive::DerivativeKeys, Rectilinear{}, "rk4", 10},
+    {"delta_pre", Drive::DerivativeValues, Rectilinear{}, "euler", 16},
+    {"delta_post", Drive::Derivative, Rectilinear{}, "midpoint", 20},
+    {"hebb", Drive::Derivative, Rectilinear{}, "heun3", 23},
+    {"oja", Drive::X, Hold{}, "rk4", 4},
+    {"oja_softmax", Drive::X, Hold{}, "midpoint", 32},
+    {"delta_pre", Drive::X, Hold{}, "heun3", 10},
+    {"delta_post", Drive::X, Hold{}, "euler", 3},
+    {"delta_post", Drive::X, LogSignatures{}, "rk4", 8},
+    {"hebb", Drive::X, LogSignatures{}, "euler", 20},
+    {"oja", Drive::X, LogSignatures{}, "midpoint", 5},
+    {"oja_softmax", Drive::Derivative, LogSignatures{}, "rk4", 1},
+    {"delta_post", Drive::Derivative, LogSignatures{}, "heun3", 23},
+    {"hebb", Drive::X, Hold{}, "exact_flow", 4},
+    {"oja", Drive::Derivative, Linear{}, "exact_flow", 5},
+    {"delta_pre", Drive::X, LogSignatures{}, "exact_flow", 8},
+    {"delta_pre", Drive::DerivativeKeys, NaturalCubic{}, "rk4", 20},
+    {"delta_post", Drive::DerivativeValues, HermiteCubic{}, "rk4", 16},
 };
 
 EngineCase combined(const Combination& row) {
   ProgrammerConfig c = small_model(row.width);
   c.rule = row.rule;
   c.drive = row.drive;
-  c.control.kind = row.control;
-  if (row.control == ControlKind::LogSignature) c.control.window_increments = 2;
-  c.solver.method = row.method;
+  c.control.path = row.control;
+  if (auto* windows = std::get_if<LogSignatures>(&c.control.path))
+    windows->windows = PointWindows{.increments = 2, .tail = WindowTail::Keep};
+  c.solver.method = method(row.method);
   const std::string name = message(row.rule, ", ", name_of(row.drive), ", ", name_of(row.control), ", ",
                                    row.method, ", width ", row.width);
   return {name, c, {.lengths = kLengths, .outputs = CaseOutputs::Between, .missing = 0.25}};
@@ -122,38 +123,37 @@ const std::vector<Special> kSpecials = {
     {"33 channels into 9 units, linear", "delta_pre", Drive::DerivativeKeys, 3,
      [](ProgrammerConfig& c) {
        c.channels = 33;
-       c.control.kind = ControlKind::Linear;
+       c.control.path = Linear{};
      }},
     {"33 channels into 9 units, linear", "oja", Drive::DerivativeValues, 3,
      [](ProgrammerConfig& c) {
        c.channels = 33;
-       c.control.kind = ControlKind::Linear;
+       c.control.path = Linear{};
      }},
     {"static features, steps of 0.4", "delta_pre", Drive::DerivativeKeys, 20,
      [](ProgrammerConfig& c) {
        c.initial = InitialWeights::StaticFeatures;
        c.static_features = 2;
        c.static_hidden_size = 5;
-       c.solver.steps = StepRule::Fixed;
-       c.solver.step_size = 0.4;
+       c.solver.steps = RegularSteps{.size = 0.4};
      }},
     {"W(t0) = 0, intervals cut", "oja", Drive::X, 16,
      [](ProgrammerConfig& c) {
        c.initial = InitialWeights::Zero;
-       c.solver.max_step = 0.6;
+       c.solver.steps = ObservationSteps{.max_step = 0.6};
      }},
     // less than any block needs, and so many steps that W at the beginnings of blocks is little beside them
     {"several blocks of time", "delta_post", Drive::DerivativeKeys, 5,
      [](ProgrammerConfig& c) {
-       c.solver.method = "midpoint";
-       c.solver.max_step = 0.02;
+       c.solver.method = midpoint();
+       c.solver.steps = ObservationSteps{.max_step = 0.02};
        c.solver.memory_limit = 1;
      }},
     {"several blocks of time, two layers", "delta_pre", Drive::X, 4,
      [](ProgrammerConfig& c) {
        c.layers = 2;
-       c.solver.method = "euler";
-       c.solver.max_step = 0.05;
+       c.solver.method = euler();
+       c.solver.steps = ObservationSteps{.max_step = 0.05};
        c.solver.memory_limit = 1;
      }},
 };

@@ -73,7 +73,7 @@ void spline_cases(Cases& cases) {
     const Tensor times = irregular_times(23, 1), values = random({23, 3}, 2).to(type);
     const Tensor query = times[0] + (times[-1] - times[0]) * (random({41}, 3) + 1) / 2;
     const auto fast = [&](const Tensor& x) {
-      const Control control(shared_times(times, x), {.interpolation = Interpolation::NaturalCubic});
+      const Control control(shared_times(times, x), {.interpolation = NaturalCubic{}});
       return control.sample(query).value[0];
     };
     const auto definition = [&](const Tensor& x) { return natural_cubic_definition(times, x, query); };

@@ -20,14 +20,12 @@ namespace {
 // of recorded numbers, unless the configuration says how many; then few states are kept instead
 constexpr int64_t kOwnLimit = int64_t{4} << 30;
 
-const Tableau* fixed_tableau(const Method& method) { return std::get_if<Tableau>(&method); }
-
 // whether the steps are known before the first one, and the gradient is that of the recorded operations
 bool can_step_through(const SharedOptions& config, const ForwardOptions& options) {
   const SolverConfig& s = config.solver;
-  if (options.observe || s.steps == StepRule::Adaptive) return false;
+  if (options.observe || std::holds_alternative<AdaptiveSteps>(s.steps)) return false;
   if (at::GradMode::is_enabled() && s.gradient != Gradient::Exact) return false;
-  return fixed_tableau(method(s.method)) != nullptr;
+  return std::holds_alternative<Tableau>(s.method);
 }
 
 struct StageInput {
@@ -80,7 +78,7 @@ std::optional<ContinuousNetwork::Solved> ContinuousNetwork::step_through(const S
                                                                          const ModelBatch& batch,
                                                                          const Tensor& z0) const {
   const int64_t samples = z0.size(0);
-  const Tableau tableau = *fixed_tableau(method(config.solver.method));
+  const Tableau tableau = std::get<Tableau>(config.solver.method);
   const Plan plan = fixed_plan(batch.schedule.ts, z0, {.method = tableau, .steps = batch.schedule.steps});
   const StepRows rows = step_rows(plan, tableau, samples);
   const int64_t stages = tableau.stages();
@@ -109,10 +107,10 @@ ContinuousNetwork::Solved ContinuousNetwork::solve_generic(const SharedOptions& 
                                                            const ModelBatch& batch, const Tensor& z0,
                                                            const ForwardOptions& options) const {
   const SolverConfig& s = config.solver;
-  SolveOptions how = {.method = method(s.method), .steps = batch.schedule.steps, .gradient = s.gradient};
+  SolveOptions how = {.method = s.method, .steps = batch.schedule.steps, .gradient = s.gradient};
   how.memory_limit = s.memory_limit;
   // more than can be kept: the same gradient from fewer states
-  if (s.gradient == Gradient::Exact && s.steps != StepRule::Adaptive && !options.observe)
+  if (s.gradient == Gradient::Exact && !std::holds_alternative<AdaptiveSteps>(s.steps) && !options.observe)
     how.gradient = Gradient::Checkpointed;
   how.parameters = field_parameters();
   const Tensor& coefficients = batch.signal.control().coefficients();

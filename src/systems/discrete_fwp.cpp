@@ -99,7 +99,7 @@ std::string memory_name(const DiscreteFwp& o) {
 template <RowMemory memory>
 Architecture for_data(const DataShape& shape) {
   DiscreteFwp o = fitted(DiscreteFwp{.memory = memory}, shape);
-  o.control.kind = ControlKind::Hold;
+  o.control.path = Hold{};
   o.heads = 8;
   o.feed_forward_size = 128;
   return o;

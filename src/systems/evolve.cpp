@@ -46,15 +46,12 @@ Tensor one_step(const Tableau& tableau, const FieldNet& field, const Tensor& z, 
   return weighted_sum(z, slopes, tableau.b);
 }
 
-Steps steps_of(const SolverConfig& solver) {
-  if (solver.steps == StepRule::Adaptive) {
-    return AdaptiveSteps{.rtol = solver.rtol,
-                         .atol = solver.atol,
-                         .control = solver.error_control,
-                         .largest_step = solver.max_step > 0 ? solver.max_step : AdaptiveSteps{}.largest_step,
-                         .first_step_gradient = solver.first_step_gradient};
-  }
-  return FixedSteps{.size = solver.steps == StepRule::Observations ? solver.max_step : solver.step_size};
+Steps steps_of(const ModelSteps& steps) {
+  if (const auto* adaptive = std::get_if<AdaptiveSteps>(&steps)) return *adaptive;
+  if (const auto* between = std::get_if<ObservationSteps>(&steps))
+    return FixedSteps{.size = between->max_step};
+  const auto* regular = std::get_if<RegularSteps>(&steps);
+  return FixedSteps{.size = regular ? regular->size : std::get<FixedSteps>(steps).size};
 }
 
 // one solve for all rows, which goes through the times end [R] in their order
@@ -70,21 +67,20 @@ Tensor solve_together(const Field& field, const Tensor& z, const Tensor& end, co
 }  // namespace
 
 Tensor evolve(const SolverConfig& solver, const FieldNet& field, const Tensor& z, const Tensor& dt) {
-  const Method how = method(solver.method);
-  const auto* tableau = std::get_if<Tableau>(&how);
+  const auto* tableau = std::get_if<Tableau>(&solver.method);
   const bool recorded = solver.gradient == Gradient::Exact || !at::GradMode::is_enabled();
-  const bool whole = solver.steps == StepRule::Observations && solver.max_step == 0;
-  if (tableau && recorded && whole) return one_step(*tableau, field, z, dt);
+  const auto* between = std::get_if<ObservationSteps>(&solver.steps);
+  if (tableau && recorded && between && between->max_step == 0) return one_step(*tableau, field, z, dt);
   const SolveOptions options = {
-      .method = how,
-      .steps = steps_of(solver),
+      .method = solver.method,
+      .steps = steps_of(solver.steps),
       .gradient = solver.gradient,
       .parameters = field.parameters(),
       .memory_limit = solver.gradient == Gradient::Checkpointed ? solver.memory_limit : 0};
   const Field slope = [field](const Time&, const Tensor& y) { return field(y); };
   const Tensor end = dt.detach().squeeze(1).to(at::kDouble);
-  if (solver.steps == StepRule::Adaptive && solver.error_control == ErrorControl::Joint)
-    return solve_together(slope, z, end, options);
+  const auto* adaptive = std::get_if<AdaptiveSteps>(&solver.steps);
+  if (adaptive && adaptive->control == ErrorControl::Joint) return solve_together(slope, z, end, options);
   return solve(slope, z, at::stack({at::zeros_like(end), end}, 0), options).ys[1];
 }
 

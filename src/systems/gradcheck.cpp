@@ -32,9 +32,9 @@ std::vector<Tensor> mode_gradients(const Model& model, const ModelInput& input, 
     SolverConfig solver = *given;
     solver.gradient = mode;
     // only the exact gradient can go through the choice of the first step
-    if (mode != Gradient::Exact) solver.first_step_gradient = FirstStepGradient::None;
-    if (mode == Gradient::Adjoint || (mode == Gradient::Exact && solver.steps == StepRule::Adaptive))
-      solver.memory_limit = 0;
+    auto* adaptive = std::get_if<AdaptiveSteps>(&solver.steps);
+    if (adaptive && mode != Gradient::Exact) adaptive->first_step_gradient = FirstStepGradient::None;
+    if (mode == Gradient::Adjoint || (mode == Gradient::Exact && adaptive)) solver.memory_limit = 0;
     copy.set_solver(solver);
   }
   const at::AutoGradMode on(true);
@@ -79,7 +79,7 @@ double worse(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 bool has_adaptive_steps(const Model& model) {
   const SolverConfig* solver = solver_of(model.config());
-  return solver && solver->steps == StepRule::Adaptive;
+  return solver && std::holds_alternative<AdaptiveSteps>(solver->steps);
 }
 
 // Adaptive steps are chosen again for every difference, and the loss jumps by about the tolerance where the
@@ -88,8 +88,9 @@ Model smooth(const Model& model) {
   Model copy = model;
   if (has_adaptive_steps(model)) {
     SolverConfig solver = *solver_of(model.config());
-    solver.rtol = std::min(solver.rtol, 1e-12);
-    solver.atol = std::min(solver.atol, 1e-14);
+    auto& steps = std::get<AdaptiveSteps>(solver.steps);
+    steps.rtol = std::min(steps.rtol, 1e-12);
+    steps.atol = std::min(steps.atol, 1e-14);
     copy.set_solver(solver);
   }
   return copy;

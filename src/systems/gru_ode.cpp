@@ -129,10 +129,10 @@ void check(const ModelConfig& model, const GruOde& o) {
   const SharedOptions shared = shared_options(model, o);
   check_continuous(shared, o.backend);
   const bool path = o.form == GruOdeForm::PathSoFar;
-  FW_CHECK(!path || o.control.kind != ControlKind::Hold,
+  FW_CHECK(!path || !std::holds_alternative<Hold>(o.control.path),
            "[config] architecture gru_ode needs x'(t), and "
            "control.kind hold has none; take linear, hermite_cubic or natural_cubic");
-  FW_CHECK(!path || o.control.kind != ControlKind::LogSignature,
+  FW_CHECK(!path || !std::holds_alternative<LogSignatures>(o.control.path),
            "[config] architecture gru_ode needs a path, not control.kind log_signature");
   check_count(base_parameters(shared), "parameters");
 }

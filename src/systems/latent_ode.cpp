@@ -152,7 +152,7 @@ class LatentOdeNetwork : public Baseline {
 
 Architecture for_data(const DataShape& shape) {
   LatentOde o = fitted(LatentOde{}, shape);
-  o.control.kind = ControlKind::Hold;
+  o.control.path = Hold{};
   o.rows.known_channels = shape.known_channels;
   return o;
 }

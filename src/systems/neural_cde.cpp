@@ -130,7 +130,7 @@ void visit_options(NeuralCde& o, Fields& visit) {
 void check(const ModelConfig& model, const NeuralCde& o) {
   const SharedOptions shared = shared_options(model, o);
   check_continuous(shared, o.backend);
-  FW_CHECK(o.control.kind != ControlKind::Hold,
+  FW_CHECK(!std::holds_alternative<Hold>(o.control.path),
            "[config] architecture neural_cde needs x'(t), and "
            "control.kind hold has none; take linear, hermite_cubic or natural_cubic");
   check_field(o.field.hidden_size, o.field.layers);

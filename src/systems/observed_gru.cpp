@@ -180,7 +180,7 @@ std::shared_ptr<const Network> make(const ModelConfig& model, const Options& o, 
 template <typename Options>
 Architecture for_data(Options options, const DataShape& shape) {
   options = fitted(options, shape);
-  options.control.kind = ControlKind::Hold;
+  options.control.path = Hold{};
   options.rows.known_channels = shape.known_channels;
   return options;
 }

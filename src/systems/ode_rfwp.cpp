@@ -136,7 +136,7 @@ std::string form_name(const OdeRfwp& o) { return o.form == RfwpForm::Plain ? "od
 template <RfwpForm form>
 Architecture for_data(const DataShape& shape) {
   OdeRfwp o = fitted(OdeRfwp{.form = form}, shape);
-  o.control.kind = ControlKind::Hold;
+  o.control.path = Hold{};
   o.rows.known_channels = shape.known_channels;
   o.heads = 8;
   o.feed_forward_size = 128;

@@ -40,12 +40,8 @@ std::string rule_of(const std::string& model) {
 ProgrammerConfig spline_model(const std::string& model) {
   ProgrammerConfig c;
   c.rule = rule_of(model);
-  c.control.kind = ControlKind::NaturalCubic;
-  c.control.end_filling = EndFilling::EndPoint;
-  c.solver.steps = StepRule::SharedGrid;
-  c.solver.edges = StageEdges::AsIs;
-  c.solver.error_control = ErrorControl::Joint;
-  c.solver.gradient = Gradient::Adjoint;
+  c.control.path = NaturalCubic{EndFilling::EndPoint};
+  c.solver = {.steps = FixedSteps{}, .gradient = Gradient::Adjoint};
   c.query = QueryTime::LastOfBatch;
   c.unused_layer = true;
   if (model == "big_fw_cde") {
@@ -180,14 +176,10 @@ ModelConfig eigenworms(const std::string& model, int64_t depth) {
   ProgrammerConfig c;
   c.channels = 7;
   c.outputs = 5;
-  c.control.kind = ControlKind::LogSignature;
-  c.control.depth = depth;
-  c.control.window_tail = WindowTail::Drop;
-  c.control.last_window = LastWindow::Twice;
-  c.solver.steps = StepRule::SharedGrid;
-  c.solver.step_size = 1;
-  c.solver.edges = StageEdges::Shortened;
-  c.solver.gradient = Gradient::Adjoint;
+  c.control.path = LogSignatures{.depth = depth,
+                                 .windows = PointWindows{.increments = 4, .tail = WindowTail::Drop},
+                                 .last_window = LastWindow::Twice};
+  c.solver = {.steps = FixedSteps{.size = 1, .edges = StageEdges::Shortened}, .gradient = Gradient::Adjoint};
   c.initial = InitialWeights::FirstObservation;
   c.query = QueryTime::LastOfBatch;
   const std::string family = model.substr(model.find('_') + 1);

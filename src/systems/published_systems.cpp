@@ -124,15 +124,10 @@ const Names& baseline_models() {
 
 namespace {
 
-ControlConfig published_spline() {
-  return {.kind = ControlKind::NaturalCubic, .end_filling = EndFilling::EndPoint};
-}
+ControlConfig published_spline() { return {.path = NaturalCubic{EndFilling::EndPoint}}; }
 
 Architecture continuous_baseline(const std::string& model) {
-  SolverConfig solver;
-  solver.steps = StepRule::SharedGrid;
-  solver.edges = StageEdges::AsIs;
-  solver.gradient = Gradient::Adjoint;
+  const SolverConfig solver = {.steps = FixedSteps{}, .gradient = Gradient::Adjoint};
   if (model == "ncde")
     return NeuralCde{.control = published_spline(),
                      .solver = solver,

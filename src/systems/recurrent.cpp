@@ -72,7 +72,7 @@ std::string cell_name(const Recurrent& o) {
 template <RecurrentCell cell>
 Architecture for_data(const DataShape& shape) {
   Recurrent o = fitted(Recurrent{.cell = cell}, shape);
-  o.control.kind = ControlKind::Hold;
+  o.control.path = Hold{};
   return o;
 }
 

@@ -35,10 +35,10 @@ std::map<std::string, const ArchitectureType*> types_by_name() {
 }
 
 template <typename Map>
-std::vector<std::string> keys_of(const Map& map) {
-  std::vector<std::string> keys;
-  for (const auto& [key, value] : map) keys.push_back(key);
-  return keys;
+std::vector<std::string> names_in(const Map& map) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : map) names.push_back(name);
+  return names;
 }
 
 }  // namespace
@@ -98,12 +98,20 @@ Json fields_of(Architecture architecture) {
   return std::move(writer.out);
 }
 
-// those keys of `changed` that differ from `plain` and that `target` has, too
-void keep_changed(const Json& changed, const Json& plain, const Json& target, Json& kept) {
+// all keys of the architecture, added to those that are there
+Json keys_of(Architecture architecture, Json keys = Json::object()) {
+  KeyWriter writer;
+  writer.out = std::move(keys);
+  architecture.type().fields(architecture, writer);
+  return std::move(writer.out);
+}
+
+// those keys of `changed` that differ from `plain` and that are among `possible`, too
+void keep_changed(const Json& changed, const Json& plain, const Json& possible, Json& kept) {
   for (const auto& [key, value] : changed.items()) {
-    if (!target.contains(key) || value == plain[key]) continue;
+    if (!possible.contains(key) || (plain.contains(key) && value == plain[key])) continue;
     if (value.is_object()) {
-      keep_changed(value, plain[key], target[key], kept[key] = Json::object());
+      keep_changed(value, plain[key], possible[key], kept[key] = Json::object());
     } else {
       kept[key] = value;
     }
@@ -114,7 +122,7 @@ void keep_changed(const Json& changed, const Json& plain, const Json& target, Js
 Architecture switched(const Architecture& before, const ArchitectureType& type, const std::string& name) {
   Architecture result = type.defaults(name);
   Json kept = Json::object();
-  keep_changed(fields_of(before), fields_of(before.type().defaults(before.name())), fields_of(result), kept);
+  keep_changed(fields_of(before), fields_of(before.type().defaults(before.name())), keys_of(result), kept);
   FieldReader reader(kept, "");
   result.type().fields(result, reader);
   return result;
@@ -127,7 +135,7 @@ void visit_fields(ModelConfig& c, Fields& visit) {
   visit("static_features", c.static_features);
   visit("outputs", c.outputs);
   const auto types = types_by_name();
-  const std::vector<std::string> names = keys_of(types);
+  const std::vector<std::string> names = names_in(types);
   const std::string before = c.architecture.name();
   const auto found = std::find(names.begin(), names.end(), before);
   FW_CHECK(found != names.end(), "[config] architecture ", before,
@@ -155,8 +163,8 @@ const SolverConfig* solver_of(const ModelConfig& config) {
 
 namespace {
 
-// Version 0.1 wrote the keys of all architectures, and a tensor map as a drive of fast weights. Those that
-// the architecture does not have were at their defaults, or the model could not have been made.
+// Version 0.1 wrote the keys of all architectures and alternatives, and a tensor map as a drive of fast
+// weights. Keys that nothing reads were at their defaults, or the model could not have been made.
 void drop_unknown(Json& json, const Json& known) {
   for (auto it = json.begin(); it != json.end();) {
     if (!known.contains(it.key())) {
@@ -166,6 +174,20 @@ void drop_unknown(Json& json, const Json& known) {
     if (it->is_object()) drop_unknown(*it, known[it.key()]);
     ++it;
   }
+}
+
+// the choices that decide which keys there are
+Json choices_of(const Json& json) {
+  Json choices = {{"architecture", json["architecture"]}};
+  const auto add = [&](const char* group, const char* key) {
+    if (json.contains(group) && json[group].is_object() && json[group].contains(key))
+      choices[group][key] = json[group][key];
+  };
+  add("control", "kind");
+  if (choices.contains("control") && choices["control"]["kind"] == "log_signature")
+    add("control", "window_duration");
+  add("solver", "steps");
+  return choices;
 }
 
 }  // namespace
@@ -190,7 +212,9 @@ Json upgraded_model_json(Json json) {
   const auto types = types_by_name();
   const auto found = json["architecture"].is_string() ? types.find(json["architecture"]) : types.end();
   if (found == types.end()) return json;
-  drop_unknown(json, json_of(ModelConfig{.architecture = found->second->defaults(json["architecture"])}));
+  ModelConfig config = {.architecture = found->second->defaults(json["architecture"])};
+  drop_unknown(json, keys_of(config.architecture, json_of(config)));
+  drop_unknown(json, json_of(read_fields(choices_of(json), config)));
   return json;
 }
 
@@ -233,7 +257,8 @@ void check_architecture_keys(const Json& given, const ModelConfig& base) {
   const auto found = chosen.is_string() ? types.find(chosen.get<std::string>()) : types.end();
   if (found == types.end()) return;
   const auto keys = [](const ArchitectureType& type, const std::string& name) {
-    return json_of(ModelConfig{.architecture = type.defaults(name)});
+    const ModelConfig config = {.architecture = type.defaults(name)};
+    return keys_of(config.architecture, json_of(config));
   };
   const std::vector<std::string> path = unknown_key(given, keys(*found->second, found->first));
   if (path.empty()) return;

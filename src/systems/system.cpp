@@ -70,10 +70,10 @@ void check_continuous(const SharedOptions& c, Backend backend) {
 
 void check_rows(const SharedOptions& c) {
   check_shared(c);
-  const ControlKind kind = c.control.kind;
-  FW_CHECK(kind != ControlKind::LogSignature && kind != ControlKind::Rectilinear, "[config] architecture ",
-           c.architecture, " goes from row to row, and control.kind ", name_of(kind),
-           " has no values there; take hold");
+  const ControlPath& path = c.control.path;
+  FW_CHECK(!std::holds_alternative<LogSignatures>(path) && !std::holds_alternative<Rectilinear>(path),
+           "[config] architecture ", c.architecture, " goes from row to row, and control.kind ",
+           name_of(path), " has no values there; take hold");
   check_at_least("rows.known_channels", c.known_channels, 0);
   FW_CHECK(c.known_channels < c.channels, "[config] rows.known_channels must be below channels ", c.channels,
            ", got ", c.known_channels);

@@ -64,7 +64,8 @@ bool is_constant(const Model& model, const TaskConfig& task) {
   const bool last =
       (fast && fast->query == QueryTime::LastOfBatch) || (map && map->query == QueryTime::LastOfBatch);
   const SolverConfig* solver = solver_of(config);
-  return task.kind != TaskKind::Imputation && !last && (!solver || solver->steps != StepRule::SharedGrid);
+  return task.kind != TaskKind::Imputation && !last &&
+         (!solver || !std::holds_alternative<FixedSteps>(solver->steps));
 }
 
 std::optional<PreparedBatch> whole_set(const Model& model, const TrainData& data) {

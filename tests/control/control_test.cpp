@@ -21,12 +21,11 @@ using testing::with_missing;
 
 const std::vector<std::pair<std::string, ControlOptions>>& all_paths() {
   static const std::vector<std::pair<std::string, ControlOptions>> kPaths = {
-      {"natural cubic, whole gap", {.interpolation = Interpolation::NaturalCubic}},
-      {"natural cubic, end point",
-       {.interpolation = Interpolation::NaturalCubic, .end_filling = EndFilling::EndPoint}},
-      {"hermite", {.interpolation = Interpolation::HermiteCubic}},
-      {"linear", {.interpolation = Interpolation::Linear}},
-      {"rectilinear", {.interpolation = Interpolation::Rectilinear, .time_channel = 1}}};
+      {"natural cubic, whole gap", {.interpolation = NaturalCubic{}}},
+      {"natural cubic, end point", {.interpolation = NaturalCubic{EndFilling::EndPoint}}},
+      {"hermite", {.interpolation = HermiteCubic{}}},
+      {"linear", {.interpolation = Linear{}}},
+      {"rectilinear", {.interpolation = Rectilinear{1}}}};
   return kPaths;
 }
 
@@ -64,7 +63,7 @@ TEST(Control, ARaggedBatchIsItsSamplesOneByOne) {
 TEST(Control, NaturalCubicIsTheSolutionOfTheDenseSystem) {
   const Tensor times = irregular_times(14, 1), values = random({14, 2}, 2);
   const Tensor query = times[0] + (times[-1] - times[0]) * (random({30}, 3) + 1) / 2;
-  const Control control(shared_times(times, values), {.interpolation = Interpolation::NaturalCubic});
+  const Control control(shared_times(times, values), {.interpolation = NaturalCubic{}});
   EXPECT_LT(relative_error(control.sample(query).value[0], natural_cubic_definition(times, values, query)),
             1e-13);
 }
@@ -86,7 +85,7 @@ TEST(Control, PathsRunThroughTheObservations) {
   const RaggedSeries batch = ragged_batch(0.4);
   const Tensor observed = at::isnan(batch.values).logical_not();
   for (const auto& [name, options] : all_paths()) {
-    if (options.interpolation == Interpolation::Rectilinear) continue;
+    if (std::holds_alternative<Rectilinear>(options.interpolation)) continue;
     const Tensor value = Control(batch, options).sample(RaggedTimes{batch.times, batch.offsets}).value;
     EXPECT_LT(relative_error(value.masked_select(observed), batch.values.masked_select(observed)), 1e-12)
         << name;
@@ -138,7 +137,7 @@ TEST(Control, CausalPathsDoNotSeeBeyondTheirGap) {
   const Tensor later = values.clone();
   later.slice(0, 7).add_(1);  // changes observations at t = 7 and later
   for (const auto& [name, options] : all_paths()) {
-    const bool rectilinear = options.interpolation == Interpolation::Rectilinear;
+    const bool rectilinear = std::holds_alternative<Rectilinear>(options.interpolation);
     // up to t = 6 for linear and Hermite; up to the last knot before the new values for rectilinear: (t7, x6)
     // is knot 13, and the time channel 1 has already moved there
     const Tensor before = at::linspace(0, rectilinear ? 12 : 6, 40, at::kDouble);
@@ -156,7 +155,7 @@ TEST(Control, NeverObservedChannelsAreZeroOrRejected) {
   for (const auto& path : all_paths()) {
     const std::string& name = path.first;
     ControlOptions options = path.second;
-    if (options.interpolation == Interpolation::Rectilinear) options.time_channel = 0;
+    if (std::holds_alternative<Rectilinear>(options.interpolation)) options.interpolation = Rectilinear{};
     const Samples s = Control(series, options).sample(at::linspace(0, 3, 5, at::kDouble));
     EXPECT_EQ(s.value.select(2, 1).abs().max().item<double>(), 0) << name;
     options.never_observed = NeverObserved::Reject;
@@ -211,10 +210,7 @@ TEST(Control, BadInputIsNamed) {
         Control({values, times, at::tensor({int64_t{0}, int64_t{4}, int64_t{3}}, at::kLong)});
       }),
       "offsets must not fall");
-  has(error_message([&] {
-        Control(shared_times(times, values),
-                {.interpolation = Interpolation::Rectilinear, .time_channel = 2});
-      }),
+  has(error_message([&] { Control(shared_times(times, values), {.interpolation = Rectilinear{2}}); }),
       "time channel must be 0 to 1");
   const Control control(shared_times(times, values));
   has(error_message([&] { control.sample(at::zeros({3, 1}, at::kDouble)); }), "times for 3 samples");

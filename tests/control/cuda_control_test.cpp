@@ -151,11 +151,10 @@ TEST(CudaControl, CoefficientsAndSamplesAreThoseOfTheCpu) {
     ControlOptions options;
   };
   const std::vector<Path> paths = {
-      {PathKind::NaturalWholeGap, {.interpolation = Interpolation::NaturalCubic}},
-      {PathKind::NaturalEndPoint,
-       {.interpolation = Interpolation::NaturalCubic, .end_filling = EndFilling::EndPoint}},
-      {PathKind::Hermite, {.interpolation = Interpolation::HermiteCubic}},
-      {PathKind::Linear, {.interpolation = Interpolation::Linear}}};
+      {PathKind::NaturalWholeGap, {.interpolation = NaturalCubic{}}},
+      {PathKind::NaturalEndPoint, {.interpolation = NaturalCubic{EndFilling::EndPoint}}},
+      {PathKind::Hermite, {.interpolation = HermiteCubic{}}},
+      {PathKind::Linear, {.interpolation = Linear{}}}};
   for (const Case& c : kCases) {
     const RaggedSeries series = some_series(c);
     for (const Path& path : paths) {
@@ -172,8 +171,7 @@ TEST(CudaControl, RectilinearKnotsAreThoseOfTheCpu) {
   for (const Case& c : kCases) {
     const RaggedSeries series = some_series(c);
     const int64_t time_channel = c.channels - 1;
-    const Control control(series,
-                          {.interpolation = Interpolation::Rectilinear, .time_channel = time_channel});
+    const Control control(series, {.interpolation = Rectilinear{time_channel}});
     RaggedSeries doubled = {unset({control.knots().size(0), c.channels}), control.knots(), control.offsets()};
     for (int64_t i = 0; i < series.values.numel(); ++i)
       kernels::cuda::rectilinear_knot(pointers(series), time_channel, i, doubled.values.data_ptr<float>());

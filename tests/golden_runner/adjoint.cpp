@@ -154,7 +154,7 @@ void check_adjoint(GoldenFile& file) {
   }
   if (field != kCde) throw std::runtime_error("not understood: field '" + field + "'");
   const Control control(shared_times(file.tensor("in.times"), file.tensor("in.X")),
-                        {.interpolation = Interpolation::NaturalCubic, .end_filling = EndFilling::EndPoint});
+                        {.interpolation = NaturalCubic{EndFilling::EndPoint}});
   const Tensor data = file.tensor("in.X");
   const char* names[] = {"in.coeff_a", "in.coeff_b", "in.coeff_two_c", "in.coeff_three_d"};
   for (int64_t term = 0; term < 4; ++term) {

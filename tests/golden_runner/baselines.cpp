@@ -29,20 +29,23 @@ void read_solver(const GoldenFile& file, SolverConfig& solver) {
   const std::string method = file.text("solver_method");
   // the others have no solver, or one step for each gap, as is our own way
   if (method == "none" || method == "rk4 (one step per observation gap)") return;
-  solver.method = method;
+  solver.method = fastweights::method(method);
+  FixedSteps steps;
+  if (const auto* given = std::get_if<FixedSteps>(&solver.steps)) steps = *given;
   const nlohmann::json options = file.json("solver_options");
   for (const auto& [key, value] : options.items()) {
     if (key == "step_size") {
-      solver.step_size = value.get<double>();
+      steps.size = value.get<double>();
     } else if (key == "eps") {
-      solver.edges = StageEdges::Shortened;
-      solver.shortening = value.get<double>();
+      steps.edges = StageEdges::Shortened;
+      steps.shortening = value.get<double>();
     } else if (key == "perturb") {
-      solver.edges = value.get<bool>() ? StageEdges::Inside : StageEdges::AsIs;
+      steps.edges = value.get<bool>() ? StageEdges::Inside : StageEdges::AsIs;
     } else {
       throw std::runtime_error("not understood: solver option " + key);
     }
   }
+  solver.steps = steps;
 }
 
 RowInput row_input(const GoldenFile& file) {
@@ -186,8 +189,9 @@ Baseline rde_baseline(GoldenFile& file) {
   options.hidden_size = whole(file, "hidden_dim");
   options.field.hidden_size = whole(file, "hidden_hidden_dim");
   options.field.layers = whole(file, "num_layers");
-  options.control.window_increments = whole(file, "step");
-  if (flag(file, "return_sequences")) options.control.last_window = LastWindow::Once;
+  auto& signatures = std::get<LogSignatures>(options.control.path);
+  std::get<PointWindows>(signatures.windows).increments = whole(file, "step");
+  if (flag(file, "return_sequences")) signatures.last_window = LastWindow::Once;
   read_solver(file, options.solver);
   Baseline result = {Model(config, {.type = at::kDouble}), {}};
   result.names = published::load_system(result.model, file_parameters(file));
@@ -198,10 +202,10 @@ Baseline rde_baseline(GoldenFile& file) {
 
 // windows as the file has them
 void compare_windows(GoldenFile& file, const Baseline& baseline) {
-  const ControlConfig& control = baseline.model.config().architecture.get<NeuralCde>().control;
-  const PointWindows windows = {control.window_increments, WindowTail::Drop};
+  const auto& options = baseline.model.config().architecture.get<NeuralCde>();
+  const auto& signatures = std::get<LogSignatures>(options.control.path);
   const WindowedLogSignature found =
-      logsignature_windows(baseline.input.series, windows, {.depth = control.depth});
+      logsignature_windows(baseline.input.series, signatures.windows, {.depth = signatures.depth});
   const Tensor expected = file.tensor("in.logsig");
   file.compare("in.logsig", found.values.reshape(expected.sizes()), kRounding);
   file.compare("in.initial", file.tensor("in.controls").select(1, 0), kRounding);

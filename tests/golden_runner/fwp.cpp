@@ -11,7 +11,7 @@ namespace {
 // adaptive steps: two versions of torchdiffeq differ by up to 1e-11 on smooth problems and by 4e-9 where the
 // field reads a spline (golden/README.md)
 double tolerance_of(const GoldenFile& file, const PublishedModel& published) {
-  return ProgrammerConfig(published.model.config()).solver.steps == StepRule::Adaptive
+  return std::holds_alternative<AdaptiveSteps>(ProgrammerConfig(published.model.config()).solver.steps)
              ? 4e-9
              : file.target().rounding;
 }
@@ -57,7 +57,8 @@ void compare_runs(GoldenFile& file, PublishedModel& published, const std::vector
   for (const Run& run : runs_of(file)) {
     SolverConfig solver = given;
     solver.gradient = run.gradient;
-    solver.first_step_gradient = run.first_step;
+    if (auto* adaptive = std::get_if<AdaptiveSteps>(&solver.steps))
+      adaptive->first_step_gradient = run.first_step;
     published.model.set_solver(solver);
     const ModelOutput output = published.model.forward(published.input);
     if (!output.status) return file.fail(run.prefix + ": " + output.status.message());
@@ -118,7 +119,8 @@ ProgrammerConfig eigenworms_config(GoldenFile& file) {
   config.heads = static_cast<int64_t>(file.number("num_heads"));
   config.feed_forward_size = static_cast<int64_t>(file.number("trafo_ff_dim"));
   config.outputs = static_cast<int64_t>(file.number("output_dim"));
-  config.control.window_increments = static_cast<int64_t>(file.number("step"));
+  auto& signatures = std::get<LogSignatures>(config.control.path);
+  std::get<PointWindows>(signatures.windows).increments = static_cast<int64_t>(file.number("step"));
   if (file.has_text("use_v_laynorm")) config.value_norm = file.json("use_v_laynorm").get<bool>();
   if (file.has_text("residual")) config.residual = file.json("residual").get<bool>();
   if (file.has_text("delta_post_tanh") && file.text("rule") == "delta") {
@@ -127,16 +129,17 @@ ProgrammerConfig eigenworms_config(GoldenFile& file) {
   if (file.has_text("query_with_init") && file.json("query_with_init").get<bool>()) {
     config.query = QueryTime::FirstObservation;
   }
-  config.solver.method = file.text("solver_method");
+  config.solver.method = method(file.text("solver_method"));
+  auto& steps = std::get<FixedSteps>(config.solver.steps);
   const nlohmann::json options = file.json("solver_options");
   for (const auto& [key, value] : options.items()) {
     if (key == "step_size") {
-      config.solver.step_size = value.get<double>();
+      steps.size = value.get<double>();
     } else if (key == "eps") {
-      config.solver.edges = StageEdges::Shortened;
-      config.solver.shortening = value.get<double>();
+      steps.edges = StageEdges::Shortened;
+      steps.shortening = value.get<double>();
     } else if (key == "perturb") {
-      config.solver.edges = value.get<bool>() ? StageEdges::Inside : StageEdges::AsIs;
+      steps.edges = value.get<bool>() ? StageEdges::Inside : StageEdges::AsIs;
     } else {
       throw std::runtime_error("not understood: solver option " + key);
     }
@@ -182,9 +185,9 @@ void check_fwp_eigenworms(GoldenFile& file) {
   published.names = published::load_parameters(published.model, file_parameters(file));
   published.input.series = shared_times(at::arange(controls.size(1), at::kDouble), controls);
 
-  const PointWindows windows = {config.control.window_increments, WindowTail::Drop};
+  const auto& signatures = std::get<LogSignatures>(config.control.path);
   const WindowedLogSignature found =
-      logsignature_windows(published.input.series, windows, {.depth = config.control.depth});
+      logsignature_windows(published.input.series, signatures.windows, {.depth = signatures.depth});
   const Tensor expected = file.tensor("in.logsig");
   file.compare("in.logsig", found.values.reshape(expected.sizes()), kRounding);
   file.compare("in.initial", controls.select(1, 0), kRounding);

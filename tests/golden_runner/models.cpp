@@ -15,24 +15,25 @@ bool flag(const GoldenFile& file, const std::string& key) {
 // torchdiffeq's arguments
 void read_solver(const GoldenFile& file, SolverConfig& solver) {
   if (!file.has_text("solver_method")) return;
-  solver.method = file.text("solver_method");
+  solver.method = method(file.text("solver_method"));
   const nlohmann::json options = file.json("solver_options");
   for (const auto& [key, value] : options.items()) {
     if (key != "step_size") throw std::runtime_error("not understood: solver option " + key);
-    solver.step_size = value.get<double>();
+    std::get<FixedSteps>(solver.steps).size = value.get<double>();
   }
   if (!file.has_text("solver_kwargs")) return;
   const nlohmann::json arguments = file.json("solver_kwargs");
+  AdaptiveSteps adaptive = {.control = ErrorControl::Joint};
   for (const auto& [key, value] : arguments.items()) {
     if (key == "rtol") {
-      solver.steps = StepRule::Adaptive;
-      solver.rtol = value.get<double>();
+      adaptive.rtol = value.get<double>();
     } else if (key == "atol") {
-      solver.atol = value.get<double>();
+      adaptive.atol = value.get<double>();
     } else if (key != "method" && key != "options") {
       throw std::runtime_error("not understood: solver argument " + key);
     }
   }
+  if (arguments.contains("rtol")) solver.steps = adaptive;
 }
 
 ProgrammerConfig spline_config(GoldenFile& file) {
@@ -74,7 +75,7 @@ std::map<std::string, Tensor> file_parameters(GoldenFile& file) {
 void compare_coefficients(GoldenFile& file) {
   const Tensor data = file.tensor("in.X_raw");
   const Control control(shared_times(file.tensor("in.times"), data),
-                        {.interpolation = Interpolation::NaturalCubic, .end_filling = EndFilling::EndPoint});
+                        {.interpolation = NaturalCubic{EndFilling::EndPoint}});
   const char* names[] = {"in.coeff_a", "in.coeff_b", "in.coeff_two_c", "in.coeff_three_d"};
   for (int64_t term = 0; term < 4; ++term) {
     const Tensor ours = control.coefficients().select(1, term);

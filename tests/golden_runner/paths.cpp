@@ -8,16 +8,15 @@ namespace {
 ControlOptions control_options(const GoldenFile& file) {
   const std::string kind = file.text("kind");
   if (kind == "natural cubic spline" || kind == "natural_cubic_v0_torchcde") {
-    return {.interpolation = Interpolation::NaturalCubic, .end_filling = EndFilling::EndPoint};
+    return {.interpolation = NaturalCubic{EndFilling::EndPoint}};
   }
   if (kind == "natural_cubic_torchcde") {
-    return {.interpolation = Interpolation::NaturalCubic, .end_filling = EndFilling::WholeGap};
+    return {.interpolation = NaturalCubic{EndFilling::WholeGap}};
   }
-  if (kind == "hermite_bdiff_torchcde") return {.interpolation = Interpolation::HermiteCubic};
-  if (kind == "linear") return {.interpolation = Interpolation::Linear};
+  if (kind == "hermite_bdiff_torchcde") return {.interpolation = HermiteCubic{}};
+  if (kind == "linear") return {.interpolation = Linear{}};
   if (kind == "rectilinear") {
-    return {.interpolation = Interpolation::Rectilinear,
-            .time_channel = static_cast<int64_t>(file.number("time_channel"))};
+    return {.interpolation = Rectilinear{static_cast<int64_t>(file.number("time_channel"))}};
   }
   throw std::runtime_error("not understood: path kind '" + kind + "'");
 }
@@ -56,7 +55,7 @@ void check_paths(GoldenFile& file) {
   const ControlOptions options = control_options(file);
   const Tensor data = file.tensor("in.X");
   // a rectilinear path has no times of its own, its time is a channel
-  const Tensor times = options.interpolation == Interpolation::Rectilinear
+  const Tensor times = std::holds_alternative<Rectilinear>(options.interpolation)
                            ? at::arange(data.size(-2), at::kDouble)
                            : file.tensor("in.times");
   if (file.has("grad.X")) return compare_gradient(file, times, data, options);

@@ -15,15 +15,12 @@ constexpr double kTolerance = kRounding;
 
 // "dopri5 rtol 1e-5 atol 1e-6"
 SolverConfig published_solver(const GoldenFile& file) {
-  SolverConfig solver;
+  AdaptiveSteps steps = {.control = ErrorControl::Joint};
   std::istringstream words(file.text("solver"));
-  std::string rtol, atol;
-  if (!(words >> solver.method >> rtol >> solver.rtol >> atol >> solver.atol) || rtol != "rtol" ||
-      atol != "atol")
+  std::string name, rtol, atol;
+  if (!(words >> name >> rtol >> steps.rtol >> atol >> steps.atol) || rtol != "rtol" || atol != "atol")
     throw std::runtime_error("not understood: solver " + file.text("solver"));
-  solver.steps = StepRule::Adaptive;
-  solver.error_control = ErrorControl::Joint;
-  return solver;
+  return {.method = method(name), .steps = steps};
 }
 
 // "out.loss_total = mse + 0.01*dt + 1.0*kl": factors of the losses by name
@@ -197,7 +194,7 @@ void check_rfwp(GoldenFile& file) {
   solver.gradient = Gradient::Adjoint;
   problem.train(solver, "grad_adjoint.");
   solver.gradient = Gradient::Exact;
-  solver.first_step_gradient = FirstStepGradient::Through;
+  std::get<AdaptiveSteps>(solver.steps).first_step_gradient = FirstStepGradient::Through;
   problem.train(solver, "grad_direct.");
   problem.roll_out(solver);
 }

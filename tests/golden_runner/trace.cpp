@@ -15,12 +15,11 @@ void check_single_precision_trace(GoldenFile& file) {
   const auto windows = static_cast<int64_t>(file.number("windows"));
   ProgrammerConfig config = ProgrammerConfig(published::eigenworms("ode_delta", 1));
   config.channels = 1;
-  config.control.window_increments = 1;
+  std::get<PointWindows>(std::get<LogSignatures>(config.control.path).windows).increments = 1;
   // increments are the log-signature of depth 1
   const Tensor points = at::cat({at::zeros({1}, at::kDouble), at::arange(windows, at::kDouble).cumsum(0)}, 0);
   const Signal signal(config.shared(),
                       shared_times(at::arange(windows + 1, at::kDouble), points.unsqueeze(1)));
-  config.solver.stage_times = StageTimes::Single;
 
   std::vector<double> times;
   std::vector<int64_t> indices;
@@ -32,10 +31,8 @@ void check_single_precision_trace(GoldenFile& file) {
   };
   const Tensor y0 = at::zeros({1, 1}, at::kDouble).set_requires_grad(true);
   const Tensor ts = at::stack({signal.begin()[0], signal.end()[0]}, 0);
-  const FixedSteps steps = {.size = config.solver.step_size,
-                            .edges = config.solver.edges,
-                            .shortening = config.solver.shortening,
-                            .stage_times = config.solver.stage_times};
+  auto steps = std::get<FixedSteps>(config.solver.steps);
+  steps.stage_times = StageTimes::Single;
   const Solution solution =
       solve(field, y0, ts, {.steps = steps, .gradient = Gradient::Adjoint, .parameters = {parameter}});
   const auto compare = [&](const std::string& pass) {

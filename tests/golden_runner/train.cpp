@@ -40,8 +40,7 @@ Trainee neural_cde(GoldenFile& file) {
     trainee.parameters.emplace_back(name, p[name]);
   }
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
-  const Control control(shared_times(times, data),
-                        {.interpolation = Interpolation::NaturalCubic, .end_filling = EndFilling::EndPoint});
+  const Control control(shared_times(times, data), {.interpolation = NaturalCubic{EndFilling::EndPoint}});
   const auto hidden_layers = static_cast<int64_t>(file.number("num_hidden_layers"));
   const auto linear = [p](const std::string& name, const Tensor& x) {
     return at::linear(x, p.at(name + ".weight"), p.at(name + ".bias"));

@@ -82,7 +82,7 @@ TEST(ModelBadRun, EveryMethodAndStepRuleRunsOrSaysWhy) {
       for (const char* gradient : {"exact", "checkpointed", "adjoint"}) {
         ProgrammerConfig config =
             with({{"solver.method", method}, {"solver.steps", steps}, {"solver.gradient", gradient}});
-        if (config.solver.steps == StepRule::Fixed) config.solver.step_size = 0.3;
+        if (auto* regular = std::get_if<RegularSteps>(&config.solver.steps)) regular->size = 0.3;
         const std::string before = error_message([&] { check_config(config); });
         if (!before.empty()) continue;
         // what a checked configuration says runs
@@ -106,7 +106,7 @@ TEST(ModelBadRun, AdaptiveStepsAreAtMostMaxStep) {
                                   {"solver.rtol", "1e-2"},
                                   {"solver.atol", "1e-2"}});
   const int64_t free = small_model(config).forward({.series = series}).steps;
-  config.solver.max_step = 0.05;
+  std::get<AdaptiveSteps>(config.solver.steps).largest_step = 0.05;
   const int64_t limited = small_model(config).forward({.series = series}).steps;
   EXPECT_LT(free, 30);
   EXPECT_GE(limited, 60);

@@ -21,32 +21,30 @@ T one_of(Random& random, const std::vector<T>& choices) {
   return choices[draw(random, 0, static_cast<int64_t>(choices.size()) - 1)];
 }
 
-ControlConfig random_control(Random& random) {
-  ControlConfig c;
-  using Kind = ControlKind;
-  c.kind = one_of<Kind>(random, {Kind::NaturalCubic, Kind::HermiteCubic, Kind::Linear, Kind::Rectilinear,
-                                 Kind::Hold, Kind::LogSignature, Kind::LogSignature});
-  c.end_filling = one_of<EndFilling>(random, {EndFilling::WholeGap, EndFilling::EndPoint});
-  c.depth = draw(random, 1, 3);
-  c.window_increments = draw(random, 1, 3);
-  c.window_duration = one_of<double>(random, {0, 0, 0.9});
-  c.clock = one_of<WindowClock>(random, {WindowClock::Windows, WindowClock::Time});
-  return c;
+ControlPath random_path(Random& random, int64_t channels) {
+  const EndFilling filling = one_of<EndFilling>(random, {EndFilling::WholeGap, EndFilling::EndPoint});
+  const int64_t depth = draw(random, 1, 3), increments = draw(random, 1, 3);
+  const double duration = one_of<double>(random, {0, 0, 0.9});
+  const WindowClock clock = one_of<WindowClock>(random, {WindowClock::Windows, WindowClock::Time});
+  const int64_t time_channel = draw(random, 0, channels - 1);
+  const Windows windows =
+      duration > 0 ? Windows(DurationWindows{duration}) : Windows(PointWindows{increments, WindowTail::Keep});
+  const LogSignatures signatures = {.depth = depth, .windows = windows, .clock = clock};
+  return one_of<ControlPath>(random, {NaturalCubic{filling}, HermiteCubic{}, Linear{},
+                                      Rectilinear{time_channel}, Hold{}, signatures, signatures});
 }
 
 SolverConfig random_solver(Random& random) {
   SolverConfig s;
-  s.steps = one_of<StepRule>(
-      random, {StepRule::Observations, StepRule::Observations, StepRule::Fixed, StepRule::Adaptive});
-  s.method = one_of<std::string>(random, {"rk4", "rk4_classic", "heun2", "bosh3", "euler"});
-  if (s.steps == StepRule::Adaptive) s.method = one_of<std::string>(random, {"dopri5", "bosh3"});
-  if (s.steps == StepRule::Observations) s.max_step = one_of<double>(random, {0, 0.3});
-  s.step_size = s.steps == StepRule::Fixed ? 0.37 : 0;
-  if (s.steps == StepRule::Adaptive) {
-    s.rtol = 1e-3;
-    s.atol = 1e-5;
-  }
-  s.edges = one_of<StageEdges>(random, {StageEdges::Inside, StageEdges::Inside, StageEdges::AsIs});
+  const StageEdges edges =
+      one_of<StageEdges>(random, {StageEdges::Inside, StageEdges::Inside, StageEdges::AsIs});
+  const double max_step = one_of<double>(random, {0, 0.3});
+  const ObservationSteps between = {.max_step = max_step, .edges = edges};
+  s.steps = one_of<ModelSteps>(
+      random, {between, between, RegularSteps{.size = 0.37, .edges = edges}, AdaptiveSteps{1e-3, 1e-5}});
+  const bool adaptive = std::holds_alternative<AdaptiveSteps>(s.steps);
+  s.method = adaptive ? one_of<Method>(random, {dopri5(), bosh3()})
+                      : one_of<Method>(random, {rk4(), rk4_classic(), heun2(), bosh3(), euler()});
   s.gradient = one_of<Gradient>(random, {Gradient::Exact, Gradient::Checkpointed});
   return s;
 }
@@ -54,17 +52,6 @@ SolverConfig random_solver(Random& random) {
 // choices that nothing would read back to their defaults: check_config refuses them
 void forget_unread(ProgrammerConfig& c) {
   const ProgrammerConfig d;
-  ControlConfig& control = c.control;
-  if (control.kind != ControlKind::NaturalCubic) control.end_filling = d.control.end_filling;
-  if (control.kind != ControlKind::Rectilinear) control.time_channel = d.control.time_channel;
-  if (control.kind != ControlKind::LogSignature) {
-    control.depth = d.control.depth;
-    control.window_duration = d.control.window_duration;
-    control.clock = d.control.clock;
-  }
-  if (control.kind != ControlKind::LogSignature || control.window_duration > 0) {
-    control.window_increments = d.control.window_increments;
-  }
   if (c.static_features == 0) c.static_hidden_size = d.static_hidden_size;
   if (c.tensor_map) {
     c.rule = d.rule;
@@ -85,8 +72,7 @@ ProgrammerConfig any_config(Random& random) {
   const int64_t drive = draw(random, 0, 4);
   c.tensor_map = drive == 4;
   c.drive = c.tensor_map ? Drive::Derivative : static_cast<Drive>(drive);
-  c.control = random_control(random);
-  c.control.time_channel = draw(random, 0, c.channels - 1);
+  c.control.path = random_path(random, c.channels);
   c.solver = random_solver(random);
   c.heads = draw(random, 1, 3);
   // a LayerNorm of one or two numbers knows their signs alone
@@ -155,9 +141,8 @@ std::vector<Sample> random_samples(const ProgrammerConfig& config, int64_t count
     const int64_t length = draw(random, 2, 7);
     s.times = irregular_times(length, seed + 100 + b) + random.uniform(-3, 3);
     s.values = with_missing(testing::random({length, config.channels}, seed + 200 + b), 0.33, seed + 300 + b);
-    if (config.control.kind == ControlKind::Rectilinear) {
-      s.values.select(1, config.control.time_channel).copy_(s.times);
-    }
+    if (const auto* path = std::get_if<Rectilinear>(&config.control.path))
+      s.values.select(1, path->time_channel).copy_(s.times);
     if (config.static_features > 0) s.features = testing::random({config.static_features}, seed + 400 + b);
     s.outputs = some_outputs(s.times, random);
     if (b == 0 && s.outputs.empty()) s.outputs = {s.times[-1].item<double>()};

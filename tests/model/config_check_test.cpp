@@ -53,16 +53,19 @@ Settings map_with(const std::string& key, const std::string& value) {
 
 TEST(ModelConfigCheck, SizesThatAreNone) {
   std::vector<Refused> cases;
-  for (const char* key : {"channels", "outputs", "hidden_size", "heads", "static_hidden_size", "layers",
-                          "control.window_increments", "control.depth"}) {
+  for (const std::string key : {"channels", "outputs", "hidden_size", "heads", "static_hidden_size", "layers",
+                                "control.window_increments", "control.depth"}) {
     for (const char* value : {"0", "-1", "-9223372036854775808"}) {
-      cases.push_back({{{key, value}}, std::string("[config] ") + key + " must be at least 1, got " + value});
+      Settings settings = {{key, value}};
+      if (key.find("control.") == 0) settings.insert(settings.begin(), {"control.kind", "log_signature"});
+      cases.push_back({settings, "[config] " + key + " must be at least 1, got " + value});
     }
   }
+  cases.push_back({{{"control.kind", "rectilinear"}, {"control.time_channel", "-1"}},
+                   "[config] control.time_channel must be at least 0, got -1"});
   for (const char* key : {"map_hidden_size", "map_layers"})
     cases.push_back({map_with(key, "0"), std::string("[config] ") + key + " must be at least 1, got 0"});
-  for (const char* key :
-       {"static_features", "key_width", "value_width", "feed_forward_size", "control.time_channel"}) {
+  for (const char* key : {"static_features", "key_width", "value_width", "feed_forward_size"}) {
     cases.push_back({{{key, "-1"}}, std::string("[config] ") + key + " must be at least 0, got -1"});
   }
   for (const char* key : {"channels", "outputs", "hidden_size", "heads", "layers", "key_width"}) {
@@ -104,18 +107,25 @@ TEST(ModelConfigCheck, NumbersOutsideTheirRange) {
           {{{key, value}}, std::string("[config] ") + key + " must be at least 0 and below 1, got "});
     }
   }
-  for (const char* key : {"time_unit", "solver.rtol", "solver.atol"}) {
-    for (const char* value : {"0", "-1"}) {
-      cases.push_back({{{key, value}}, std::string("[config] ") + key + " must be positive, got "});
-    }
+  const std::pair<std::string, std::string> adaptive = {"solver.steps", "adaptive"};
+  for (const char* value : {"0", "-1"}) {
+    cases.push_back({{{"time_unit", value}}, "[config] time_unit must be positive, got "});
+    for (const std::string key : {"solver.rtol", "solver.atol"})
+      cases.push_back({{{"solver.method", "dopri5"}, adaptive, {key, value}},
+                       "[config] " + key + " must be positive, got "});
   }
-  cases.push_back(
-      {{{"control.window_duration", "-1"}}, "[config] control.window_duration must be positive, or 0"});
-  cases.push_back({{{"solver.step_size", "-1"}}, "[config] solver.step_size must not be negative, got -1"});
+  cases.push_back({{{"control.kind", "log_signature"}, {"control.window_duration", "-1"}},
+                   "[config] control.window_duration must be positive, or 0"});
+  for (const std::string key : {"max_step", "first_step", "smallest_step", "max_steps"})
+    cases.push_back({{{"solver.method", "dopri5"}, adaptive, {"solver." + key, "-1"}},
+                     "[config] solver." + key + " must be "});
+  cases.push_back({{{"solver.steps", "shared_grid"}, {"solver.step_size", "-1"}},
+                   "[config] solver.step_size must not be negative, got -1"});
   cases.push_back(
       {{{"solver.max_step", "-1"}}, "[config] solver.max_step must be positive, or 0 for no limit"});
   cases.push_back({{{"solver.memory_limit", "-1"}}, "[config] solver.memory_limit must not be negative"});
-  cases.push_back({{{"solver.shortening", "-1"}}, "[config] solver.shortening must not be negative"});
+  cases.push_back({{{"solver.steps", "shared_grid"}, {"solver.shortening", "-1"}},
+                   "[config] solver.shortening must not be negative"});
   expect_refused(cases);
 }
 
@@ -124,18 +134,27 @@ TEST(ModelConfigCheck, NumbersThatAreNotFinite) {
     const std::vector<std::function<double&(FastWeights&)>> members = {
         [](FastWeights& c) -> double& { return c.dropout; },
         [](FastWeights& c) -> double& { return c.value_dropout; },
-        [](FastWeights& c) -> double& { return c.time_unit; },
-        [](FastWeights& c) -> double& { return c.control.window_duration; },
-        [](FastWeights& c) -> double& { return c.solver.max_step; },
-        [](FastWeights& c) -> double& { return c.solver.step_size; },
-        [](FastWeights& c) -> double& { return c.solver.rtol; },
-        [](FastWeights& c) -> double& { return c.solver.atol; },
-        [](FastWeights& c) -> double& { return c.solver.shortening; }};
+        [](FastWeights& c) -> double& { return c.time_unit; }};
+    const auto expect_named = [](const FastWeights& options) {
+      EXPECT_NE(error_message([&] { check_config({.architecture = options}); }).find(" must "),
+                std::string::npos)
+          << to_json({.architecture = options});
+    };
     for (const auto& member : members) {
-      ModelConfig config;
-      member(fast_weights(config)) = bad;
-      EXPECT_NE(error_message([&] { check_config(config); }).find(" must "), std::string::npos);
+      FastWeights options;
+      member(options) = bad;
+      expect_named(options);
     }
+    expect_named({.control = {.path = LogSignatures{.windows = DurationWindows{bad}}}});
+    const FixedSteps shortened = {.edges = StageEdges::Shortened, .shortening = bad};
+    for (const ModelSteps& steps :
+         std::vector<ModelSteps>{ObservationSteps{.max_step = bad}, RegularSteps{.size = bad},
+                                 FixedSteps{.size = bad}, shortened})
+      expect_named({.solver = {.steps = steps}});
+    for (const ModelSteps& steps :
+         std::vector<ModelSteps>{AdaptiveSteps{.rtol = bad}, AdaptiveSteps{.atol = bad},
+                                 AdaptiveSteps{.first_step = bad}, AdaptiveSteps{.smallest_step = bad}})
+      expect_named({.solver = {.method = dopri5(), .steps = steps}});
   }
 }
 
@@ -225,7 +244,7 @@ TEST(ModelConfigCheck, MethodsThatTheStepsCannotUse) {
        {{{"solver.edges", "shortened"}},
         "[config] solver.edges shortened needs solver.steps shared_grid, not observations"},
        {{{"solver.stage_times", "single"}},
-        "[config] solver.stage_times single needs solver.steps shared_grid, not observations"},
+        "[config] solver.stage_times would not be used here; it needs solver.steps shared_grid"},
        {{{"solver.steps", "shared_grid"}, {"control.kind", "log_signature"}},
         "[config] solver.steps shared_grid with control.kind log_signature needs a solver.step_size"},
        {{{"solver.steps", "shared_grid"}, {"control.kind", "rectilinear"}},

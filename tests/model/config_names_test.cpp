@@ -8,12 +8,19 @@ namespace {
 
 using testing::error_message;
 
-// a configuration whose architecture has the key
+// a configuration that has the key
 ModelConfig base_of(const std::string& key) {
   if (key.rfind("field.", 0) == 0) return {.architecture = NeuralCde{}};
   if (key == "rows.input") return {.architecture = OdeRnn{}};
   if (key == "rows.order") return {.architecture = OdeRfwp{}};
-  return {};
+  FastWeights options;
+  if (key == "control.end_filling") options.control.path = NaturalCubic{};
+  if (key == "control.window_tail" || key == "control.clock" || key == "control.last_window")
+    options.control.path = LogSignatures{};
+  if (key == "solver.stage_times") options.solver.steps = FixedSteps{};
+  if (key == "solver.error_control" || key == "solver.first_step_gradient")
+    options.solver.steps = AdaptiveSteps{};
+  return {.architecture = options};
 }
 
 // names of the header's enumerators in lower case with underscores

@@ -66,7 +66,7 @@ TEST(ModelConfig, AbsentKeysKeepTheirDefaults) {
   EXPECT_TRUE(same_members(config_from_json(R"({"control": {}, "solver": {}})"), ModelConfig{}));
   ModelConfig expected;
   expected.channels = 7;
-  fast_weights(expected).control.kind = ControlKind::Hold;
+  fast_weights(expected).control.path = Hold{};
   EXPECT_TRUE(config_from_json(R"({"control": {"kind": "hold"}, "channels": 7})") == expected);
 }
 
@@ -100,7 +100,8 @@ TEST(ModelConfig, WrongTypesAreNamedWithTheKey) {
       {R"({"channels": [3]})", "[config] channels must be a whole number, got [3]"},
       {R"({"channels": true})", "[config] channels must be a whole number, got true"},
       {R"({"dropout": "0.1"})", "[config] dropout must be a number, got \"0.1\""},
-      {R"({"solver": {"rtol": null}})", "[config] solver.rtol must be a number, got null"},
+      {R"({"solver": {"steps": "adaptive", "rtol": null}})",
+       "[config] solver.rtol must be a number, got null"},
       {R"({"residual": 1})", "[config] residual must be true or false, got 1"},
       {R"({"residual": "true"})", "[config] residual must be true or false, got \"true\""},
       {R"({"rule": 7})", "[config] rule must be a name in quotes, got 7"},
@@ -150,9 +151,9 @@ TEST(ModelConfig, DeepNestingIsAnErrorAndNoCrash) {
 TEST(ModelConfig, OneSettingChangesOneMember) {
   ModelConfig base;
   base.channels = 5;
-  fast_weights(base).solver.rtol = 1e-3;
+  fast_weights(base).solver.steps = AdaptiveSteps{.rtol = 1e-3};
   ModelConfig expected = base;
-  fast_weights(expected).control.kind = ControlKind::Linear;
+  fast_weights(expected).control.path = Linear{};
   EXPECT_TRUE(with_setting(base, "control.kind", "linear") == expected);
   EXPECT_TRUE(with_setting(base, "control.kind", "\"linear\"") == expected);
   EXPECT_TRUE(with_setting(base, "control", R"({"kind": "linear"})") == expected);
@@ -163,7 +164,7 @@ TEST(ModelConfig, OneSettingChangesOneMember) {
   fast_weights(expected).residual = true;
   EXPECT_TRUE(with_setting(base, "residual", "true") == expected);
   expected = base;
-  fast_weights(expected).solver.rtol = 2.5e-7;
+  std::get<AdaptiveSteps>(fast_weights(expected).solver.steps).rtol = 2.5e-7;
   EXPECT_TRUE(with_setting(base, "solver.rtol", "2.5e-7") == expected);
   expected = base;
   fast_weights(expected).rule = "mine";
@@ -196,16 +197,45 @@ TEST(ModelConfig, SettingsThatDoNotFitAreNamed) {
 
 TEST(ModelConfig, SwitchingTheArchitectureKeepsWhatBothHave) {
   ModelConfig config = {.channels = 3, .architecture = FastWeights{.rule = "oja", .hidden_size = 12}};
-  fast_weights(config).solver.max_step = 0.5;
+  fast_weights(config).solver.steps = ObservationSteps{.max_step = 0.5};
   const ModelConfig changed = with_setting(config, "architecture", "neural_cde");
   EXPECT_EQ(changed.channels, 3);
   const auto& cde = changed.architecture.get<NeuralCde>();
   EXPECT_EQ(cde.hidden_size, 12);
-  EXPECT_EQ(cde.solver.max_step, 0.5);
+  EXPECT_EQ(std::get<ObservationSteps>(cde.solver.steps).max_step, 0.5);
   EXPECT_EQ(error_message([&] { with_setting(changed, "rule", "hebb"); }),
             "[config] rule would not be used with architecture neural_cde");
   EXPECT_EQ(error_message([&] { changed.architecture.get<FastWeights>(); }),
             "[model] expected architecture fast_weights, got neural_cde");
+}
+
+TEST(ModelConfig, SwitchingAnAlternativeForgetsTheOptionsOfTheOther) {
+  ModelConfig config;
+  fast_weights(config).control.path = NaturalCubic{EndFilling::EndPoint};
+  fast_weights(config).solver.steps = FixedSteps{.size = 2, .edges = StageEdges::Shortened};
+  const ModelConfig linear = with_setting(config, "control.kind", "linear");
+  EXPECT_TRUE(std::holds_alternative<Linear>(fast_weights(linear).control.path));
+  const ModelConfig cubic = with_setting(linear, "control.kind", "natural_cubic");
+  EXPECT_EQ(std::get<NaturalCubic>(fast_weights(cubic).control.path).end_filling, EndFilling::WholeGap);
+  const ModelConfig regular = with_setting(config, "solver", R"({"step_size": 0.5, "steps": "fixed"})");
+  EXPECT_EQ(std::get<RegularSteps>(fast_weights(regular).solver.steps).size, 0.5);
+  EXPECT_EQ(error_message([&] { with_setting(regular, "solver.shortening", "0"); }),
+            "[config] solver.shortening would not be used here; it needs solver.steps shared_grid");
+  EXPECT_EQ(
+      error_message([&] { with_setting(regular, "solver.max_step", "1"); }),
+      "[config] solver.max_step would not be used here; it needs solver.steps observations or adaptive");
+}
+
+TEST(ModelConfig, AMethodThatNoFileCouldNameIsRefused) {
+  Tableau mine = rk4();
+  mine.name = "mine";
+  EXPECT_EQ(error_message([&] { check_config({.architecture = FastWeights{.solver = {.method = mine}}}); }),
+            "[config] solver.method 'mine' is not a method of the library, and a file could not name it");
+  mine.name = "rk4";
+  EXPECT_NO_THROW(check_config({.architecture = FastWeights{.solver = {.method = mine}}}));
+  mine.b[0] += 0.5;
+  EXPECT_NE(error_message([&] { check_config({.architecture = FastWeights{.solver = {.method = mine}}}); }),
+            "");
 }
 
 // as version 0.1 wrote it: the keys of all systems

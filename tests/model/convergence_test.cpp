@@ -99,8 +99,8 @@ TEST(Exactness, LinearOjaFindsTheRegressionOfKeysOnValues) {
   config.heads = 3;
   config.key_width = 4;
   config.value_width = 2;
-  config.control.kind = ControlKind::Hold;
-  config.solver.method = "midpoint";
+  config.control.path = Hold{};
+  config.solver.method = midpoint();
   const Model model(config, {.seed = 2, .type = at::kDouble});
   fix_rates(model);
 

@@ -151,7 +151,7 @@ TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
 TEST(Exactness, TheUpperLayerReadsTheTimeDerivativeOfTheLowerOnesOutput) {
   ProgrammerConfig config = deep_config(2, LayerInput::Weights, Drive::Derivative);
   config.time_unit = 1;
-  config.solver.max_step = 0.01;
+  config.solver.steps = ObservationSteps{.max_step = 0.01};
   for (bool residual : {false, true}) {
     config.residual = residual;
     const ModelOptions options = {.seed = 6, .type = at::kDouble};

@@ -87,8 +87,8 @@ TEST(DeviceName, OtherDevicesAreRefused) {
 
 TEST_F(Device, WhatKernelsCannotDoIsRefused) {
   ProgrammerConfig c = small_config();
-  c.solver.method = "dopri5";
-  c.solver.steps = StepRule::Adaptive;
+  c.solver.method = dopri5();
+  c.solver.steps = AdaptiveSteps{};
   EXPECT_EQ(error_message([&] {
               model(c).forward({.series = some_series({4, 5})});
             }),
@@ -120,21 +120,18 @@ std::vector<ProgrammerConfig> all_controls() {
     configs.push_back(c);
     return &configs.back();
   };
-  add({.kind = ControlKind::NaturalCubic}, Drive::DerivativeKeys);
-  add({.kind = ControlKind::NaturalCubic, .end_filling = EndFilling::EndPoint}, Drive::Derivative);
-  add({.kind = ControlKind::HermiteCubic}, Drive::DerivativeValues);
-  add({.kind = ControlKind::Linear}, Drive::X);
-  add({.kind = ControlKind::Linear}, Drive::Derivative)->query = QueryTime::LastOfBatch;
-  add({.kind = ControlKind::Rectilinear, .time_channel = 1}, Drive::DerivativeKeys);
-  add({.kind = ControlKind::Hold}, Drive::X);
+  add({.path = NaturalCubic{}}, Drive::DerivativeKeys);
+  add({.path = NaturalCubic{EndFilling::EndPoint}}, Drive::Derivative);
+  add({.path = HermiteCubic{}}, Drive::DerivativeValues);
+  add({.path = Linear{}}, Drive::X);
+  add({.path = Linear{}}, Drive::Derivative)->query = QueryTime::LastOfBatch;
+  add({.path = Rectilinear{.time_channel = 1}}, Drive::DerivativeKeys);
+  add({.path = Hold{}}, Drive::X);
   for (const double duration : {0.0, 2.5}) {
     for (const WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
-      ControlConfig control = {.kind = ControlKind::LogSignature};
-      control.depth = 3;
-      control.window_duration = duration;
-      if (duration == 0) control.window_increments = 2;
-      control.clock = clock;
-      add(control, Drive::Derivative);
+      const Windows windows = duration > 0 ? Windows(DurationWindows{duration})
+                                           : Windows(PointWindows{.increments = 2, .tail = WindowTail::Keep});
+      add({.path = LogSignatures{.depth = 3, .windows = windows, .clock = clock}}, Drive::Derivative);
     }
   }
   configs.back().initial = InitialWeights::FirstObservation;
@@ -156,7 +153,7 @@ TEST_F(Device, EveryControlIsThatOfTheCpu) {
       EXPECT_LT(
           relative_error(there.forward(there.prepare({.series = series})).outputs.detach().cpu(), expected),
           kFloat)
-          << static_cast<int>(c.control.kind) << (gaps ? " with gaps" : "");
+          << c.control.path.index() << (gaps ? " with gaps" : "");
     }
   }
 }

@@ -18,12 +18,12 @@ using testing::relative_error;
 using testing::same_bits;
 using testing::Sample;
 
-ProgrammerConfig small_config(ControlKind kind, Drive drive) {
+ProgrammerConfig small_config(const ControlPath& kind, Drive drive) {
   ProgrammerConfig c;
   c.channels = 2;
   c.outputs = 3;
   c.drive = drive;
-  c.control.kind = kind;
+  c.control.path = kind;
   c.hidden_size = 6;
   c.heads = 2;
   c.value_width = 5;
@@ -77,7 +77,7 @@ TEST(ModelEdges, CausalControlsReadNothingBehindTheirDelay) {
   const Sample sample = one_series(7);
   const double at_row = time_at(sample, 3), between = 0.5 * (time_at(sample, 3) + time_at(sample, 4));
   for (int64_t layers : {1, 2}) {
-    for (ControlKind kind : {ControlKind::HermiteCubic, ControlKind::Linear}) {
+    for (const ControlPath& kind : std::vector<ControlPath>{HermiteCubic{}, Linear{}}) {
       ProgrammerConfig c = small_config(kind, Drive::DerivativeKeys);
       c.layers = layers;
       c.deterministic = true;
@@ -85,8 +85,9 @@ TEST(ModelEdges, CausalControlsReadNothingBehindTheirDelay) {
       expect_reads_up_to(c, sample, at_row, 3);
       expect_reads_up_to(c, sample, between, 4);
     }
-    for (ControlKind kind : {ControlKind::Rectilinear, ControlKind::Hold}) {
-      ProgrammerConfig c = small_config(kind, kind == ControlKind::Hold ? Drive::X : Drive::DerivativeKeys);
+    for (const ControlPath& kind : std::vector<ControlPath>{Rectilinear{}, Hold{}}) {
+      ProgrammerConfig c =
+          small_config(kind, std::holds_alternative<Hold>(kind) ? Drive::X : Drive::DerivativeKeys);
       c.layers = layers;
       c.deterministic = true;
       // no delay
@@ -99,23 +100,21 @@ TEST(ModelEdges, CausalControlsReadNothingBehindTheirDelay) {
 TEST(ModelEdges, AMissingValueWidensTheDelay) {
   Sample sample = one_series(7);
   sample.values[4][1] = NAN;
-  ProgrammerConfig c = small_config(ControlKind::HermiteCubic, Drive::DerivativeKeys);
+  ProgrammerConfig c = small_config(HermiteCubic{}, Drive::DerivativeKeys);
   c.deterministic = true;
   expect_reads_up_to(c, sample, 0.5 * (time_at(sample, 3) + time_at(sample, 4)), 5);
 }
 
 TEST(ModelEdges, NaturalCubicSplinesReadTheFuture) {
   const Sample sample = one_series(7);
-  expect_reads_up_to(small_config(ControlKind::NaturalCubic, Drive::DerivativeKeys), sample,
-                     time_at(sample, 3), 6);
+  expect_reads_up_to(small_config(NaturalCubic{}, Drive::DerivativeKeys), sample, time_at(sample, 3), 6);
 }
 
 TEST(ModelEdges, LogSignaturesReadTheirWindowAndNothingBehindIt) {
   const Sample sample = one_series(7);
   for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
-    ProgrammerConfig c = small_config(ControlKind::LogSignature, Drive::X);
-    c.control.window_increments = 2;
-    c.control.clock = clock;
+    const PointWindows points = {.increments = 2, .tail = WindowTail::Keep};
+    ProgrammerConfig c = small_config(LogSignatures{.windows = points, .clock = clock}, Drive::X);
     c.deterministic = true;
     expect_reads_up_to(c, sample, time_at(sample, 2), 2);
     expect_reads_up_to(c, sample, time_at(sample, 3), 4);
@@ -123,7 +122,7 @@ TEST(ModelEdges, LogSignaturesReadTheirWindowAndNothingBehindIt) {
 }
 
 TEST(ModelEdges, DropoutIsForTrainingAndComesFromItsSeed) {
-  ProgrammerConfig c = small_config(ControlKind::HermiteCubic, Drive::DerivativeKeys), none = c;
+  ProgrammerConfig c = small_config(HermiteCubic{}, Drive::DerivativeKeys), none = c;
   c.dropout = 0.4;
   c.value_dropout = 0.3;
   const Model model = model_of(c);
@@ -145,7 +144,7 @@ TEST(ModelEdges, DropoutIsForTrainingAndComesFromItsSeed) {
 }
 
 TEST(ModelEdges, ValuesThatAreDroppedStayDroppedAtAllTimesAndTheirMeanIsTheWhole) {
-  ProgrammerConfig c = small_config(ControlKind::Linear, Drive::DerivativeKeys);
+  ProgrammerConfig c = small_config(Linear{}, Drive::DerivativeKeys);
   c.rule = "hebb";
   c.initial = InitialWeights::Zero;
   c.value_dropout = 0.4;
@@ -192,15 +191,14 @@ std::vector<Tensor> gradients_after(const ProgrammerConfig& config, const Distur
 TEST(ModelEdges, BackwardPassesOutliveTheModelAndItsSolver) {
   using Owned = std::unique_ptr<Model>;
   for (Gradient gradient : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
-    for (ControlKind kind :
-         {ControlKind::HermiteCubic, ControlKind::Rectilinear, ControlKind::LogSignature}) {
+    for (const ControlPath& kind : std::vector<ControlPath>{HermiteCubic{}, Rectilinear{}, LogSignatures{}}) {
       ProgrammerConfig c = small_config(kind, Drive::Derivative);
       c.solver.gradient = gradient;
       c.layers = 2;
       const std::vector<Tensor> plain = gradients_after(c, [](Owned&) {});
       const std::vector<Tensor> gone = gradients_after(c, [](Owned& model) { model.reset(); });
       const std::vector<Tensor> changed = gradients_after(c, [](Owned& model) {
-        model->set_solver({.method = "euler", .max_step = 0.1, .gradient = Gradient::Exact});
+        model->set_solver({.method = euler(), .steps = ObservationSteps{.max_step = 0.1}});
       });
       EXPECT_TRUE(at::equal(testing::flat(gone), testing::flat(plain)));
       EXPECT_TRUE(at::equal(testing::flat(changed), testing::flat(plain)));
@@ -210,7 +208,7 @@ TEST(ModelEdges, BackwardPassesOutliveTheModelAndItsSolver) {
 
 TEST(ModelEdges, ParametersThatChangeBeforeTheBackwardPassAreRefused) {
   for (Gradient gradient : {Gradient::Exact, Gradient::Checkpointed, Gradient::Adjoint}) {
-    ProgrammerConfig c = small_config(ControlKind::HermiteCubic, Drive::Derivative);
+    ProgrammerConfig c = small_config(HermiteCubic{}, Drive::Derivative);
     c.solver.gradient = gradient;
     const auto change = [](std::unique_ptr<Model>& model) {
       const at::NoGradGuard no_grad;
@@ -223,10 +221,9 @@ TEST(ModelEdges, ParametersThatChangeBeforeTheBackwardPassAreRefused) {
 }
 
 TEST(ModelEdges, HeldValuesAndLogSignaturesWorkFarFromZero) {
-  ProgrammerConfig hold = small_config(ControlKind::Hold, Drive::X);
-  ProgrammerConfig windows = small_config(ControlKind::LogSignature, Drive::X);
-  windows.control.clock = WindowClock::Time;
-  ProgrammerConfig linear = small_config(ControlKind::Linear, Drive::Derivative);
+  ProgrammerConfig hold = small_config(Hold{}, Drive::X);
+  ProgrammerConfig windows = small_config(LogSignatures{.clock = WindowClock::Time}, Drive::X);
+  ProgrammerConfig linear = small_config(Linear{}, Drive::Derivative);
   for (ProgrammerConfig c : {hold, windows, linear}) {
     c.time_unit = 4096;
     const Model model = model_of(c);
@@ -249,8 +246,8 @@ TEST(ModelEdges, HeldValuesAndLogSignaturesWorkFarFromZero) {
 }
 
 TEST(ModelEdges, TheSmallestGapIsOneBetweenObservations) {
-  ProgrammerConfig c = small_config(ControlKind::Hold, Drive::X);
-  c.solver.steps = StepRule::SharedGrid;
+  ProgrammerConfig c = small_config(Hold{}, Drive::X);
+  c.solver.steps = FixedSteps{};
   Sample sample = one_series(4);
   sample.times = at::tensor({0.0, 3.0, 6.0, 9.0}, at::kDouble);
   sample.outputs = {9};
@@ -258,8 +255,8 @@ TEST(ModelEdges, TheSmallestGapIsOneBetweenObservations) {
 }
 
 TEST(ModelEdges, TheShortestGapsHurtNobodyElse) {
-  for (ControlKind kind : {ControlKind::NaturalCubic, ControlKind::HermiteCubic, ControlKind::Linear,
-                           ControlKind::Rectilinear, ControlKind::Hold, ControlKind::LogSignature}) {
+  for (const ControlPath& kind : std::vector<ControlPath>{NaturalCubic{}, HermiteCubic{}, Linear{},
+                                                          Rectilinear{}, Hold{}, LogSignatures{}}) {
     ProgrammerConfig c = small_config(kind, Drive::X);
     c.deterministic = true;
     const Model model = model_of(c);
@@ -270,8 +267,8 @@ TEST(ModelEdges, TheShortestGapsHurtNobodyElse) {
     const ModelOutput together = model.forward(input_of({sharp, sample, shortest}));
     EXPECT_TRUE(same_bits(together.outputs[1], model.forward(input_of({sample})).outputs[0])) << to_json(c);
     // slopes are divided by such a gap, others are not; whoever cannot go on says so
-    const bool slopes =
-        kind == ControlKind::NaturalCubic || kind == ControlKind::HermiteCubic || kind == ControlKind::Linear;
+    const bool slopes = std::holds_alternative<NaturalCubic>(kind) ||
+                        std::holds_alternative<HermiteCubic>(kind) || std::holds_alternative<Linear>(kind);
     const bool finite = at::isfinite(together.outputs).all().item<bool>();
     EXPECT_TRUE(finite || slopes) << to_json(c);
     EXPECT_EQ(static_cast<bool>(together.status), finite) << to_json(c);
@@ -279,8 +276,8 @@ TEST(ModelEdges, TheShortestGapsHurtNobodyElse) {
 }
 
 TEST(ModelEdges, ChannelsNeverObservedAreRefusedWhereThatIsAskedFor) {
-  for (ControlKind kind : {ControlKind::NaturalCubic, ControlKind::HermiteCubic, ControlKind::Linear,
-                           ControlKind::Rectilinear, ControlKind::Hold, ControlKind::LogSignature}) {
+  for (const ControlPath& kind : std::vector<ControlPath>{NaturalCubic{}, HermiteCubic{}, Linear{},
+                                                          Rectilinear{}, Hold{}, LogSignatures{}}) {
     ProgrammerConfig c = small_config(kind, Drive::X);
     Sample sample = one_series(4);
     sample.values.select(1, 1).fill_(NAN);
@@ -296,7 +293,7 @@ TEST(ModelEdges, ChannelsNeverObservedAreRefusedWhereThatIsAskedFor) {
 }
 
 TEST(ModelEdges, OutputTimesThatMakeNoSenseAreRefused) {
-  const Model model = model_of(small_config(ControlKind::HermiteCubic, Drive::X));
+  const Model model = model_of(small_config(HermiteCubic{}, Drive::X));
   const Sample sample = one_series(4);
   const auto refused = [&](const Tensor& times, const Tensor& offsets) {
     ModelInput input = input_of({sample, sample});

@@ -47,10 +47,10 @@ ProgrammerConfig engine_config(uint64_t seed) {
   }
   config.key_width = config.value_width = 0;
   config.hidden_size = config.heads * static_cast<int64_t>(1 + seed % 6);
-  const bool fixed = config.solver.steps == StepRule::Fixed;
-  config.solver = {.method = kMethods[seed % kMethods.size()],
-                   .steps = fixed ? StepRule::Fixed : StepRule::Observations,
-                   .step_size = fixed ? config.solver.step_size : 0};
+  const auto* regular = std::get_if<RegularSteps>(&config.solver.steps);
+  config.solver = {
+      .method = method(kMethods[seed % kMethods.size()]),
+      .steps = regular ? ModelSteps(RegularSteps{.size = regular->size}) : ModelSteps(ObservationSteps{})};
   check_config(config);
   return config;
 }
@@ -97,7 +97,7 @@ TEST(Engine, BlocksOfTimeChangeNothing) {
   int64_t cut = 0;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
     ProgrammerConfig config = engine_config(seed);
-    config.solver.max_step = config.solver.steps == StepRule::Observations ? 0.02 : 0;
+    if (auto* steps = std::get_if<ObservationSteps>(&config.solver.steps)) steps->max_step = 0.02;
     const std::vector<Sample> samples = random_samples(config, 3, seed);
     const Passes whole = run_passes(model_with(config, Backend::Cpu), samples);
     config.solver.memory_limit = 1;
@@ -163,29 +163,28 @@ TEST(Engine, PlanNamesBlocksAndBytes) {
 // a rule that is linear in W under a constant signal: rk4 with ever smaller steps goes there
 TEST(Engine, ExactFlowIsTheLimitOfSmallSteps) {
   struct Setting {
-    ControlKind control;
+    ControlPath control;
     Drive drive;
   };
-  for (const Setting& setting : {Setting{ControlKind::Hold, Drive::X},
-                                 {ControlKind::LogSignature, Drive::X},
-                                 {ControlKind::Linear, Drive::Derivative}}) {
+  for (const Setting& setting :
+       {Setting{Hold{}, Drive::X}, {LogSignatures{}, Drive::X}, {Linear{}, Drive::Derivative}}) {
     for (const char* rule : {"hebb", "oja", "delta_pre"}) {
       ProgrammerConfig config;
       config.channels = 2;
       config.outputs = 2;
       config.rule = rule;
       config.drive = setting.drive;
-      config.control.kind = setting.control;
+      config.control.path = setting.control;
       config.hidden_size = 6;
       config.heads = 2;
       const std::vector<Sample> samples = random_samples(config, 3, 5);
-      config.solver.method = kExactFlow;
+      config.solver.method = ExactFlow{};
       const Passes exact = run_passes(model_with(config, Backend::Cpu), samples);
       const Passes definition = run_passes(model_with(config, Backend::Reference), samples);
       EXPECT_EQ(definition.output.backend, "reference");
       EXPECT_LT(largest_error(everything(exact), everything(definition)), 1e-11) << rule;
-      config.solver.method = "rk4";
-      config.solver.max_step = 0.01;
+      config.solver.method = rk4();
+      config.solver.steps = ObservationSteps{.max_step = 0.01};
       const Passes fine = run_passes(model_with(config, Backend::Reference), samples);
       // rk4's error at a hundredth of a gap
       EXPECT_LT(largest_error(everything(exact), everything(fine)), 1e-9) << rule;
@@ -195,8 +194,8 @@ TEST(Engine, ExactFlowIsTheLimitOfSmallSteps) {
 
 TEST(Engine, ExactFlowRefusesWhatIsNotLinearOrNotConstant) {
   ProgrammerConfig config;
-  config.solver.method = kExactFlow;
-  config.control.kind = ControlKind::Hold;
+  config.solver.method = ExactFlow{};
+  config.control.path = Hold{};
   EXPECT_NO_THROW(check_config(config));
   const auto refused = [&](const std::string& key, const std::string& value) {
     return error_message([&] { check_config(with_setting(config, key, value)); });

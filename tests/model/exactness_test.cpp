@@ -46,10 +46,9 @@ Tensor weights_at_the_end(ProgrammerConfig config, const std::string& method, do
   const RaggedSeries series =
       ragged({times, times.slice(0, 0, 3) + 2}, {random({4, 4}, 61), random({3, 4}, 62)});
   config.time_unit = 1;
-  config.control.kind = ControlKind::NaturalCubic;
-  config.solver.steps = StepRule::Fixed;
-  config.solver.method = method;
-  config.solver.step_size = step;
+  config.control.path = NaturalCubic{};
+  config.solver.steps = RegularSteps{.size = step};
+  config.solver.method = fastweights::method(method);
   const at::NoGradGuard no_grad;
   return model_of(config).forward({.series = series}).w[0];
 }
@@ -103,22 +102,20 @@ Hebb hebb_program(const PlainModel& plain, const testing::Reading& x) {
 
 struct HebbCase {
   Drive drive;
-  ControlKind control;
   Interpolation interpolation;
 };
 
 TEST(Exactness, HebbIsTheSumOfItsWritings) {
-  const std::vector<HebbCase> cases = {
-      {Drive::X, ControlKind::HermiteCubic, Interpolation::HermiteCubic},
-      {Drive::DerivativeKeys, ControlKind::Linear, Interpolation::Linear},
-      {Drive::DerivativeValues, ControlKind::NaturalCubic, Interpolation::NaturalCubic},
-      {Drive::Derivative, ControlKind::Linear, Interpolation::Linear}};
+  const std::vector<HebbCase> cases = {{Drive::X, HermiteCubic{}},
+                                       {Drive::DerivativeKeys, Linear{}},
+                                       {Drive::DerivativeValues, NaturalCubic{}},
+                                       {Drive::Derivative, Linear{}}};
   for (const HebbCase& c : cases) {
     SCOPED_TRACE(name_of(c.drive));
     ProgrammerConfig config = small_config();
     config.rule = "hebb";
     config.drive = c.drive;
-    config.control.kind = c.control;
+    std::visit([&](const auto& path) { config.control.path = path; }, c.interpolation);
     config.value_norm = c.drive == Drive::DerivativeValues;
     const Model model = model_of(config);
     const PlainModel plain(model);
@@ -165,7 +162,7 @@ constexpr double kRounding = 1e-13;
 TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
   ProgrammerConfig config = small_config();
   config.rule = "delta_pre";
-  config.control.kind = ControlKind::Hold;
+  config.control.path = Hold{};
   config.initial = InitialWeights::Zero;
   const Model model = model_of(config);
   const RaggedSeries series = observations({7, 3, 4});
@@ -213,10 +210,8 @@ TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
   for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
     ProgrammerConfig config = small_config();
     config.rule = "delta_pre";
-    config.control.kind = ControlKind::LogSignature;
-    config.control.depth = 2;
-    config.control.window_increments = 2;
-    config.control.clock = clock;
+    const PointWindows windows = {.increments = 2, .tail = WindowTail::Keep};
+    config.control.path = LogSignatures{.depth = 2, .windows = windows, .clock = clock};
     const Model model = model_of(config);
     const RaggedSeries series = observations({8, 3, 6});
     const Tensor w0 = random({3, 2, 5, 3}, 91);

@@ -164,7 +164,8 @@ void expect_all_gradients(const ProgrammerConfig& config, const std::vector<std:
   const Model model = small_model(config);
   expect_exact_gradients(model, input_of(config, {{4, 2, 3}, 1}), silent);
   keep_hidden_units(model);
-  ModelInput input = input_of(config, config.control.kind == ControlKind::LogSignature ? kWindows : kGentle);
+  ModelInput input =
+      input_of(config, std::holds_alternative<LogSignatures>(config.control.path) ? kWindows : kGentle);
   // an empty W gives nothing to divide by
   if (config.layers > 1) input = started(input, config);
   expect_adjoint_converges(model, input);
@@ -172,13 +173,13 @@ void expect_all_gradients(const ProgrammerConfig& config, const std::vector<std:
 }
 
 TEST(ModelGradient, ThroughEveryControlPath) {
-  using Kind = ControlKind;
-  for (Kind kind : {Kind::NaturalCubic, Kind::HermiteCubic, Kind::Linear, Kind::Rectilinear, Kind::Hold}) {
+  for (const ControlPath& kind :
+       std::vector<ControlPath>{NaturalCubic{}, HermiteCubic{}, Linear{}, Rectilinear{}, Hold{}}) {
     SCOPED_TRACE(name_of(kind));
     ProgrammerConfig config = small_config();
-    config.control.kind = kind;
+    config.control.path = kind;
     config.rule = "delta_post";
-    config.drive = kind == Kind::Hold ? Drive::X : Drive::DerivativeKeys;
+    config.drive = std::holds_alternative<Hold>(kind) ? Drive::X : Drive::DerivativeKeys;
     expect_all_gradients(config);
   }
 }
@@ -189,10 +190,8 @@ TEST(ModelGradient, ThroughLogSignatures) {
       for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
         SCOPED_TRACE(name_of(drive) + " " + name_of(clock) + " " + std::to_string(depth));
         ProgrammerConfig config = small_config();
-        config.control.kind = ControlKind::LogSignature;
-        config.control.depth = depth;
-        config.control.window_increments = 2;
-        config.control.clock = clock;
+        const PointWindows windows = {.increments = 2, .tail = WindowTail::Keep};
+        config.control.path = LogSignatures{.depth = depth, .windows = windows, .clock = clock};
         config.drive = drive;
         expect_all_gradients(config);
       }

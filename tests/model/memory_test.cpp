@@ -29,7 +29,7 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
   config.channels = 15;
   config.outputs = 3;
   config.drive = Drive::DerivativeKeys;
-  config.control.kind = ControlKind::NaturalCubic;
+  config.control.path = NaturalCubic{};
   config.hidden_size = 64;
   config.heads = 8;
   const bool deep = kind == Kind::Deep || kind == Kind::DeepValueNorm;
@@ -42,7 +42,7 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
   if (kind == Kind::Windows) {
     config.drive = Drive::X;
     config.rule = "delta_post";
-    config.control = {.kind = ControlKind::LogSignature, .depth = 1, .window_increments = 1};
+    config.control.path = LogSignatures{.depth = 1, .windows = PointWindows{1, WindowTail::Keep}};
   }
   config.solver.memory_limit = memory_limit;
   config.backend = Backend::Cpu;

@@ -24,9 +24,9 @@ ProgrammerConfig rich_config() {
   config.outputs = 5;
   config.rule = "oja_softmax";
   config.drive = Drive::DerivativeKeys;
-  config.control.kind = ControlKind::NaturalCubic;
-  config.solver.method = "midpoint";
-  config.solver.max_step = 0.5;
+  config.control.path = NaturalCubic{};
+  config.solver.method = midpoint();
+  config.solver.steps = ObservationSteps{.max_step = 0.5};
   config.hidden_size = 12;
   config.heads = 2;
   config.key_width = 4;

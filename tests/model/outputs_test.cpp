@@ -39,29 +39,26 @@ struct NamedConfig {
 // every kind of control with a drive that it can serve; two layers here and there
 std::vector<NamedConfig> all_controls() {
   std::vector<NamedConfig> result;
-  const auto add = [&](const char* name, ControlKind kind, Drive drive, int64_t layers) {
+  const auto add = [&](const char* name, const ControlPath& kind, Drive drive, int64_t layers) {
     ProgrammerConfig c = small_config();
-    c.control.kind = kind;
+    c.control.path = kind;
     c.drive = drive;
     c.layers = layers;
     result.push_back({name, c});
-    return &result.back().config.control;
   };
-  add("natural_cubic", ControlKind::NaturalCubic, Drive::DerivativeKeys, 2);
-  add("hermite_cubic", ControlKind::HermiteCubic, Drive::DerivativeValues, 1);
-  add("linear", ControlKind::Linear, Drive::Derivative, 2);
-  add("rectilinear", ControlKind::Rectilinear, Drive::DerivativeKeys, 1);
-  add("hold", ControlKind::Hold, Drive::X, 2);
+  add("natural_cubic", NaturalCubic{}, Drive::DerivativeKeys, 2);
+  add("hermite_cubic", HermiteCubic{}, Drive::DerivativeValues, 1);
+  add("linear", Linear{}, Drive::Derivative, 2);
+  add("rectilinear", Rectilinear{}, Drive::DerivativeKeys, 1);
+  add("hold", Hold{}, Drive::X, 2);
   for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
     const bool count = clock == WindowClock::Windows;
-    ControlConfig* points = add(count ? "points on windows" : "points on time", ControlKind::LogSignature,
-                                count ? Drive::X : Drive::Derivative, 2);
-    points->clock = clock;
-    points->window_increments = 2;
-    ControlConfig* durations = add(count ? "durations on windows" : "durations on time",
-                                   ControlKind::LogSignature, count ? Drive::Derivative : Drive::X, 1);
-    durations->clock = clock;
-    durations->window_duration = 0.8;
+    const PointWindows points = {.increments = 2, .tail = WindowTail::Keep};
+    add(count ? "points on windows" : "points on time", LogSignatures{.windows = points, .clock = clock},
+        count ? Drive::X : Drive::Derivative, 2);
+    add(count ? "durations on windows" : "durations on time",
+        LogSignatures{.windows = DurationWindows{0.8}, .clock = clock}, count ? Drive::Derivative : Drive::X,
+        1);
   }
   return result;
 }
@@ -124,7 +121,7 @@ TEST(ModelOutputs, StoppingAndGoingOnIsOneSolve) {
   const std::vector<Sample> samples = two_series();
   for (NamedConfig named : all_controls()) {
     for (double max_step : {0.0, 0.3}) {
-      named.config.solver.max_step = max_step;
+      named.config.solver.steps = ObservationSteps{.max_step = max_step};
       // at every observation, the first and the last among them, and once in between: an output ends a step
       for (int64_t row = 0; row < 6; ++row) {
         expect_split_is_whole(named, samples, {time_at(samples[0], row), time_at(samples[1], row)});
@@ -139,12 +136,9 @@ TEST(ModelOutputs, StoppingAtTheBorderOfAWindowAndGoingOnIsOneSolve) {
   const std::vector<Sample> samples = two_series();
   const RaggedSeries series = input_of(samples).series;
   for (const NamedConfig& named : all_controls()) {
-    const ControlConfig& c = named.config.control;
-    if (c.kind != ControlKind::LogSignature) continue;
-    const Windows windows = c.window_duration > 0
-                                ? Windows(DurationWindows{c.window_duration})
-                                : Windows(PointWindows{c.window_increments, WindowTail::Keep});
-    const WindowedLogSignature found = logsignature_windows(series, windows);
+    const auto* c = std::get_if<LogSignatures>(&named.config.control.path);
+    if (!c) continue;
+    const WindowedLogSignature found = logsignature_windows(series, c->windows);
     const int64_t* o = found.offsets.data_ptr<int64_t>();
     ASSERT_GT(o[1], 1);
     for (int64_t w = 0; w < o[1]; ++w) {
@@ -159,12 +153,11 @@ TEST(ModelOutputs, StoppingAfterWholeFixedStepsAndGoingOnIsOneSolve) {
   for (NamedConfig named : all_controls()) {
     ProgrammerConfig& c = named.config;
     // where the clock is not time, steps are not multiples of a time
-    const bool counts =
-        c.control.kind == ControlKind::Rectilinear ||
-        (c.control.kind == ControlKind::LogSignature && c.control.clock == WindowClock::Windows);
+    const auto* windows = std::get_if<LogSignatures>(&c.control.path);
+    const bool counts = std::holds_alternative<Rectilinear>(c.control.path) ||
+                        (windows && windows->clock == WindowClock::Windows);
     if (counts) continue;
-    c.solver.steps = StepRule::Fixed;
-    c.solver.step_size = 0.25;
+    c.solver.steps = RegularSteps{.size = 0.25};
     for (double k : {1.0, 2.0, 5.0}) {
       const double way = 0.25 * k;
       expect_split_is_whole(named, samples, {time_at(samples[0], 0) + way, time_at(samples[1], 0) + way});
@@ -183,7 +176,7 @@ TEST(ModelOutputs, OutputsAtObservationsAreThoseOfSolvesThatStopThere) {
     samples[1].outputs = {time_at(samples[1], 1)};
     samples[2].outputs = {};
     // a window's inside is cut by an output, so there only its borders are free of charge
-    const bool cuts = named.config.control.kind == ControlKind::LogSignature;
+    const bool cuts = std::holds_alternative<LogSignatures>(named.config.control.path);
     if (cuts) samples[0].outputs = {time_at(samples[0], 0), last_time(samples[0])};
     const ModelOutput all = model.forward(input_of(samples));
     EXPECT_EQ(all.outputs.sizes(), at::IntArrayRef({cuts ? 3 : 5, 3})) << named.name;
@@ -211,7 +204,7 @@ TEST(ModelOutputs, OutputsBetweenObservationsCutStepsAndMoveOthersByTheErrorOfTh
   samples[0].values = random({6, 2}, 3);
   std::vector<double> errors;
   for (double max_step : {0.4, 0.1}) {
-    named.config.solver.max_step = max_step;
+    named.config.solver.steps = ObservationSteps{.max_step = max_step};
     const Model model(named.config, {.type = at::kDouble});
     samples[0].outputs = {last_time(samples[0])};
     const Tensor plain = model.forward(input_of(samples)).w[0][0];
@@ -225,8 +218,7 @@ TEST(ModelOutputs, OutputsBetweenObservationsCutStepsAndMoveOthersByTheErrorOfTh
 
 TEST(ModelOutputs, OutputsOnTheGridOfFixedStepsAreFreeOfCharge) {
   NamedConfig named = all_controls()[1];
-  named.config.solver.steps = StepRule::Fixed;
-  named.config.solver.step_size = 0.25;
+  named.config.solver.steps = RegularSteps{.size = 0.25};
   const Model model(named.config, {.type = at::kDouble});
   std::vector<Sample> samples = two_series();
   const double begin = time_at(samples[0], 0);
@@ -256,10 +248,9 @@ TEST(ModelOutputs, TheDefaultOutputIsTheEndOfEachSeries) {
 
 TEST(ModelOutputs, BehindADroppedTailNothingMoves) {
   for (NamedConfig named : all_controls()) {
-    ControlConfig& c = named.config.control;
-    if (c.kind != ControlKind::LogSignature || c.window_duration > 0) continue;
-    c.window_tail = WindowTail::Drop;
-    c.window_increments = 2;
+    auto* c = std::get_if<LogSignatures>(&named.config.control.path);
+    if (!c || std::holds_alternative<DurationWindows>(c->windows)) continue;
+    c->windows = PointWindows{.increments = 2, .tail = WindowTail::Drop};
     const Model model(named.config, {.type = at::kDouble});
     // five increments of which the fifth is dropped
     std::vector<Sample> samples = {two_series()[0]};
@@ -273,10 +264,10 @@ TEST(ModelOutputs, BehindADroppedTailNothingMoves) {
 }
 
 TEST(ModelOutputs, ABatchThatWantsNoOutputsHasItsStart) {
-  for (StepRule steps : {StepRule::Observations, StepRule::Adaptive}) {
+  for (const ModelSteps& steps : std::vector<ModelSteps>{ObservationSteps{}, AdaptiveSteps{1e-6, 1e-8}}) {
     for (NamedConfig named : all_controls()) {
       named.config.solver.steps = steps;
-      named.config.solver.method = "dopri5";
+      named.config.solver.method = dopri5();
       const Model model(named.config, {.type = at::kDouble});
       std::vector<Sample> samples = two_series();
       for (size_t count : {1, 2}) {

@@ -43,7 +43,7 @@ Model model_of(const ProgrammerConfig& config, at::ScalarType type = at::kDouble
 // deterministic: results then agree to the solver's tolerance, and nothing controls the error of gradients.
 bool steps_are_chaotic(const ProgrammerConfig& c) {
   const bool relu = c.layers > 1 || (c.tensor_map && c.map_layers > 1);
-  return c.solver.steps == StepRule::Adaptive && relu && !c.deterministic;
+  return std::holds_alternative<AdaptiveSteps>(c.solver.steps) && relu && !c.deterministic;
 }
 
 struct Tolerances {
@@ -53,7 +53,8 @@ struct Tolerances {
 
 // rounding of a few dozen steps, of which gradients see that of larger terms that cancel
 Tolerances tolerances_of(const ProgrammerConfig& c) {
-  return steps_are_chaotic(c) ? Tolerances{20 * c.solver.rtol, INFINITY} : Tolerances{1e-12, 1e-10};
+  return steps_are_chaotic(c) ? Tolerances{20 * std::get<AdaptiveSteps>(c.solver.steps).rtol, INFINITY}
+                              : Tolerances{1e-12, 1e-10};
 }
 
 double largest(const Tensor& x) { return x.numel() == 0 ? 0 : x.abs().max().item<double>(); }
@@ -100,17 +101,17 @@ TEST(ModelProperties, RandomConfigurationsMeetEveryChoice) {
     const ProgrammerConfig c = random_config(seed);
     met.insert("rule " + c.rule);
     met.insert("drive " + (c.tensor_map ? "of a tensor map" : std::to_string(static_cast<int>(c.drive))));
-    met.insert("control " + std::to_string(static_cast<int>(c.control.kind)));
+    met.insert("control " + std::to_string(c.control.path.index()));
     met.insert("initial " + std::to_string(static_cast<int>(c.initial)));
-    met.insert("steps " + std::to_string(static_cast<int>(c.solver.steps)));
+    met.insert("steps " + std::to_string(c.solver.steps.index()));
     if (!c.tensor_map) met.insert("layers " + std::to_string(c.layers));
     if (c.layers > 1) met.insert("layer_input " + std::to_string(static_cast<int>(c.layer_input)));
     if (c.residual) met.insert("residual");
     if (c.value_norm) met.insert("value_norm");
     if (c.read == Read::Transposed) met.insert("transposed");
-    if (c.control.kind == ControlKind::LogSignature) {
-      met.insert("windows " + std::to_string(c.control.window_duration > 0) +
-                 std::to_string(static_cast<int>(c.control.clock)));
+    if (const auto* windows = std::get_if<LogSignatures>(&c.control.path)) {
+      met.insert("windows " + std::to_string(windows->windows.index()) +
+                 std::to_string(static_cast<int>(windows->clock)));
     }
   }
   // rules 5, drives 5, controls 6, initial 4, steps 3 (not shared_grid), layers 3, layer inputs 2, residual,
@@ -176,7 +177,7 @@ std::vector<DeterministicCase> deterministic_cases() {
   crowd.heads = 3;
   cases.push_back({crowd, 1, at::kFloat, 20});
   ProgrammerConfig wide = crowd;
-  wide.solver = {.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-2, .atol = 1e-3};
+  wide.solver = {.method = dopri5(), .steps = AdaptiveSteps{.rtol = 1e-2, .atol = 1e-3}};
   wide.hidden_size = 190;
   wide.heads = 1;
   cases.push_back({wide, 2, at::kDouble, 2});
@@ -240,7 +241,7 @@ TEST(ModelProperties, NothingOfASampleReachesTheOthers) {
     ProgrammerConfig config = random_config(seed);
     std::vector<Sample> samples = random_samples(config, 2, seed);
     // a channel that looks for its first observation and one that looks for its last
-    if (config.control.kind != ControlKind::Rectilinear) {
+    if (!std::holds_alternative<Rectilinear>(config.control.path)) {
       for (Sample& s : samples) {
         s.values[0][0] = NAN;
         s.values[-1][-1] = NAN;
@@ -308,7 +309,9 @@ TEST(ModelProperties, TheUnitOfTimeDoesNotMatter) {
     ProgrammerConfig config = random_config(seed), scaled = config;
     config.deterministic = scaled.deterministic = true;
     scaled.time_unit = 4 * config.time_unit;
-    scaled.control.window_duration = 4 * config.control.window_duration;
+    if (auto* windows = std::get_if<LogSignatures>(&scaled.control.path)) {
+      if (auto* timed = std::get_if<DurationWindows>(&windows->windows)) timed->duration *= 4;
+    }
     const std::vector<Sample> samples = random_samples(config, 3, seed);
     const PerSample plain = run_passes(model_of(config), samples).samples;
     // a factor of 4 touches no digit

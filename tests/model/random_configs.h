@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/random.h"
 #include "fastweights/model.h"
@@ -18,30 +19,35 @@ class RandomConfigs {
   explicit RandomConfigs(uint64_t seed) : random_(seed) {}
 
   ControlConfig control() {
-    return {.kind = one_of(ControlKind::LogSignature),
-            .end_filling = one_of(EndFilling::EndPoint),
-            .never_observed = one_of(NeverObserved::Reject),
-            .time_channel = whole(),
-            .depth = whole(),
-            .window_increments = whole(),
-            .window_duration = number(),
-            .window_tail = one_of(WindowTail::Keep),
-            .clock = one_of(WindowClock::Time),
-            .last_window = one_of(LastWindow::Twice)};
+    const Windows windows = coin() ? Windows(DurationWindows{number()})
+                                   : Windows(PointWindows{whole(), one_of(WindowTail::Keep)});
+    const LogSignatures signatures = {.depth = whole(),
+                                      .windows = windows,
+                                      .clock = one_of(WindowClock::Time),
+                                      .last_window = one_of(LastWindow::Twice)};
+    return {.path = alternative<ControlPath>({NaturalCubic{one_of(EndFilling::EndPoint)}, HermiteCubic{},
+                                              Linear{}, Rectilinear{whole()}, Hold{}, signatures}),
+            .never_observed = one_of(NeverObserved::Reject)};
   }
 
   SolverConfig solver() {
-    return {.method = word(),
-            .steps = one_of(StepRule::Adaptive),
-            .max_step = number(),
-            .step_size = number(),
-            .rtol = number(),
-            .atol = number(),
-            .edges = one_of(StageEdges::Shortened),
-            .shortening = number(),
-            .stage_times = one_of(StageTimes::Single),
-            .error_control = one_of(ErrorControl::Joint),
-            .first_step_gradient = one_of(FirstStepGradient::Through),
+    const FixedSteps grid = {.size = number(),
+                             .edges = one_of(StageEdges::Shortened),
+                             .shortening = number(),
+                             .stage_times = one_of(StageTimes::Single)};
+    const AdaptiveSteps adaptive = {.rtol = number(),
+                                    .atol = number(),
+                                    .control = one_of(ErrorControl::Joint),
+                                    .first_step = number(),
+                                    .smallest_step = number(),
+                                    .largest_step = coin() ? number() : HUGE_VAL,
+                                    .max_steps = whole(),
+                                    .first_step_gradient = one_of(FirstStepGradient::Through)};
+    const std::vector<std::string> methods = method_names();
+    return {.method = method(methods[random_.next() % methods.size()]),
+            .steps = alternative<ModelSteps>({ObservationSteps{number(), one_of(StageEdges::Shortened)},
+                                              RegularSteps{number(), one_of(StageEdges::Shortened)}, grid,
+                                              adaptive}),
             .gradient = one_of(Gradient::Adjoint),
             .memory_limit = whole()};
   }
@@ -142,6 +148,12 @@ class RandomConfigs {
     const auto value = static_cast<int>(random_.next() % (static_cast<uint64_t>(last) + 1));
     seen_.insert({typeid(E).name(), value});
     return static_cast<E>(value);
+  }
+  template <typename Variant>
+  Variant alternative(const std::vector<Variant>& all) {
+    const auto index = static_cast<int>(random_.next() % all.size());
+    seen_.insert({typeid(Variant).name(), index});
+    return all[static_cast<size_t>(index)];
   }
   bool coin() { return random_.next() % 2 == 0; }
   int64_t whole() { return static_cast<int64_t>(random_.next() >> (random_.next() % 64)); }

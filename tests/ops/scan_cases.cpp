@@ -191,16 +191,16 @@ std::string ScanCase::name() const {
   return text;
 }
 
-std::vector<ScanMethod> fused_methods() {
-  std::vector<ScanMethod> methods;
+std::vector<Method> fused_methods() {
+  std::vector<Method> methods;
   for (const Tableau& t : all_tableaux()) {
     if (t.stages() <= 4) methods.push_back(t);
   }
   return methods;
 }
 
-std::vector<ScanMethod> fused_methods(const Rule& rule) {
-  std::vector<ScanMethod> methods = fused_methods();
+std::vector<Method> fused_methods(const Rule& rule) {
+  std::vector<Method> methods = fused_methods();
   // in place: g++ 12 warns of the absent text of a method otherwise
   if (rule.name == "hebb" || rule.name == "oja" || rule.name == "delta_pre")
     methods.emplace_back(std::in_place_type<ExactFlow>);

@@ -33,7 +33,7 @@ inline const std::vector<int64_t> kScanWidths = {1, 3, 4, 5, 8, 10, 16, 20, 23, 
 
 struct ScanCase {
   Rule rule = delta_pre();
-  ScanMethod method = rk4();
+  Method method = rk4();
   int64_t width = 3;
   int64_t heads = 2;
   std::vector<int64_t> steps = {5, 3, 0, 1};  // of each sample
@@ -50,8 +50,8 @@ struct ScanCase {
 };
 
 /// Tableaux with at most four stages, and the flow itself where the rule has one.
-std::vector<ScanMethod> fused_methods();
-std::vector<ScanMethod> fused_methods(const Rule& rule);
+std::vector<Method> fused_methods();
+std::vector<Method> fused_methods(const Rule& rule);
 
 /// Inputs that keep long recurrences tame: keys are shares, rates lie in (0, 1), steps in (0.2, 1). They are
 /// rounded to float32, so that both types start from the same values.

@@ -155,7 +155,7 @@ void expect_reference_is_the_definition(const ScanInput& input, ScanOptions opti
 
 TEST(ScanDefinition, TheReferenceBackendIsIt) {
   for (const Rule& rule : all_rules()) {
-    for (const ScanMethod& method : fused_methods(rule)) {
+    for (const Method& method : fused_methods(rule)) {
       for (const Read read : {Read::Plain, Read::Transposed}) {
         const Tableau* tableau = std::get_if<Tableau>(&method);
         expect_reference_is_the_definition(oblong_input(rule, tableau ? tableau->stages() : 1, read),

@@ -28,7 +28,7 @@ Fallback fallback(const ScanCase& c) { return {given_input(c, at::kDouble), opti
 
 TEST(ScanFallback, WhatTheKernelsCanIsNotRefused) {
   for (const Rule& rule : all_rules()) {
-    for (const ScanMethod& method : fused_methods(rule)) {
+    for (const Method& method : fused_methods(rule)) {
       const Fallback f = fallback({.rule = rule, .method = method, .width = 64, .heads = 1, .steps = {1}});
       EXPECT_EQ(scan_refusal(f.input, f.options), "");
     }

@@ -94,7 +94,7 @@ int64_t lines_between() { return std::getenv("FASTWEIGHTS_WHOLE_TABLE") ? 1 : 12
 
 struct RuleAndMethod {
   Rule rule;
-  ScanMethod method;
+  Method method;
 
   std::string name() const {
     const Tableau* tableau = std::get_if<Tableau>(&method);
@@ -105,7 +105,7 @@ struct RuleAndMethod {
 std::vector<RuleAndMethod> rules_and_methods() {
   std::vector<RuleAndMethod> all;
   for (const Rule& rule : all_rules()) {
-    for (const ScanMethod& method : fused_methods(rule)) all.push_back({rule, method});
+    for (const Method& method : fused_methods(rule)) all.push_back({rule, method});
   }
   return all;
 }

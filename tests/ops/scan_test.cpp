@@ -76,7 +76,7 @@ TEST(Scan, EveryRuleAtEveryWidthIsItsDefinition) {
 TEST(Scan, EveryRuleWithEveryMethodAndAnyMixOfProgramsIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
-    for (const ScanMethod& method : fused_methods(rule)) {
+    for (const Method& method : fused_methods(rule)) {
       for (const size_t mix : {0, 1, 2, 3, 4, 5, 6, 7}) {
         ScanCase c = with_variety({.rule = rule, .method = method, .width = 3, .heads = 3}, n++);
         if (c.stages() == 1 && mix > 0) break;
@@ -197,7 +197,7 @@ TEST(ScanFeatures, EveryRuleAtEveryWidthIsItsDefinition) {
 TEST(ScanFeatures, EveryRuleWithEveryMethodAndAnyMixOfProgramsIsItsDefinition) {
   size_t n = 0;
   for (const Rule& rule : all_rules()) {
-    for (const ScanMethod& method : fused_methods(rule)) {
+    for (const Method& method : fused_methods(rule)) {
       for (const size_t mix : {0, 1, 2, 3}) {
         ScanCase c = made({.rule = rule, .method = method, .width = 3, .heads = 3}, n++);
         if (c.stages() == 1 && mix > 0) break;

@@ -10,6 +10,7 @@
 
 #include "fastweights/model_config.h"
 #include "fastweights/run.h"
+#include "model/config_names.h"
 
 /// What the documents say about the code, compared with the code.
 
@@ -126,7 +127,7 @@ std::map<std::string, Json> documented_defaults(const char* document) {
   return documented;
 }
 
-// of fast weight programmers, and what other architectures have besides
+// of fast weight programmers, and what other architectures and alternatives have besides
 TEST(Documents, HaveEveryConfigurationKeyWithItsDefault) {
   std::map<std::string, Json> defaults = flattened(Json::parse(to_json(ModelConfig())));
   for (const ArchitectureType* type : all_architectures()) {
@@ -135,6 +136,12 @@ TEST(Documents, HaveEveryConfigurationKeyWithItsDefault) {
       for (const auto& [key, value] : flattened(Json::parse(to_json(config)))) defaults.insert({key, value});
     }
   }
+  const auto add = [&](const FastWeights& options) {
+    const ModelConfig config = {.architecture = options};
+    for (const auto& [key, value] : flattened(Json::parse(to_json(config)))) defaults.insert({key, value});
+  };
+  for (const auto& [name, path] : alternatives_of(ControlPath())) add({.control = {.path = path}});
+  for (const auto& [name, steps] : alternatives_of(ModelSteps())) add({.solver = {.steps = steps}});
   EXPECT_EQ(Json(documented_defaults("docs/models.md")), Json(defaults));
 }
 

@@ -86,13 +86,13 @@ TEST(EngineCases, MeetSlowNetsThatCollapseAndOthers) {
 
 TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
   std::set<std::pair<std::string, Drive>> rules;
-  std::set<ControlKind> controls;
+  std::set<std::string> controls;
   std::set<std::string> methods, names;
   std::set<int64_t> widths;
   for (const EngineCase& c : engine_cases()) {
     rules.insert({c.config.rule, c.config.drive});
-    controls.insert(c.config.control.kind);
-    methods.insert(c.config.solver.method);
+    controls.insert(name_of(c.config.control.path));
+    methods.insert(method_name(c.config.solver.method));
     widths.insert(c.config.hidden_size / c.config.heads);
     EXPECT_TRUE(names.insert(c.name).second) << "twice: " << c.name;
   }
@@ -101,9 +101,9 @@ TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
       EXPECT_TRUE(rules.contains({rule.name, drive})) << rule.name << ", " << name;
     }
   }
-  for (const auto& [control, name] : names_of(ControlKind::Hold))
-    EXPECT_TRUE(controls.contains(control)) << name;
-  for (const char* method : {"euler", "midpoint", "heun3", "rk4", kExactFlow})
+  for (const auto& [name, control] : alternatives_of(ControlPath()))
+    EXPECT_TRUE(controls.contains(name)) << name;
+  for (const char* method : {"euler", "midpoint", "heun3", "rk4", "exact_flow"})
     EXPECT_TRUE(methods.contains(method));
   for (const int64_t width : {1, 3, 4, 5, 8, 10, 16, 20, 23, 32})
     EXPECT_TRUE(widths.contains(width)) << width;

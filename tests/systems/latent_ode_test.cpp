@@ -19,7 +19,7 @@ ModelConfig some_config() {
       .channels = kChannels,
       .static_features = kStatic,
       .outputs = 3,
-      .architecture = fastweights::LatentOde{.control = {.kind = ControlKind::Hold},
+      .architecture = fastweights::LatentOde{.control = {.path = Hold{}},
                                              .field = {.hidden_size = 6, .layers = 1},
                                              .latent = {.size = 4, .divergence = 0.2, .reconstruction = 0.7},
                                              .hidden_size = 5,
@@ -139,8 +139,9 @@ TEST(LatentOde, AdjointConvergesToTheGradient) {
   };
   std::vector<double> errors;
   for (double step : {0.1, 0.05}) {
-    const Tensor exact = gradient({.max_step = step, .gradient = Gradient::Exact});
-    errors.push_back(relative_error(gradient({.max_step = step, .gradient = Gradient::Adjoint}), exact));
+    const Tensor exact = gradient({.steps = ObservationSteps{.max_step = step}, .gradient = Gradient::Exact});
+    errors.push_back(relative_error(
+        gradient({.steps = ObservationSteps{.max_step = step}, .gradient = Gradient::Adjoint}), exact));
   }
   // order 4 would be 16 times
   EXPECT_GT(errors[0], 0);

@@ -17,7 +17,7 @@ ModelConfig config_of(RfwpForm form, const std::string& rule, UpdateOrder order)
           .outputs = 2,
           .architecture = fastweights::OdeRfwp{.form = form,
                                                .rule = rule,
-                                               .control = {.kind = ControlKind::Hold},
+                                               .control = {.path = Hold{}},
                                                .field = {.hidden_size = 7, .layers = 2},
                                                .rows = {.order = order},
                                                .latent = {.divergence = 0.3},
@@ -166,14 +166,13 @@ TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
     model.set_solver(solver);
     return model.forward(input).outputs.detach();
   };
-  const Tensor exact =
-      outputs({.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-12, .atol = 1e-13});
+  const Tensor exact = outputs({.method = dopri5(), .steps = AdaptiveSteps{.rtol = 1e-12, .atol = 1e-13}});
   expect_independent(model, input);
   // a method of order 2 that takes any step it may
-  SolverConfig careless = {.method = "adaptive_heun", .steps = StepRule::Adaptive, .rtol = 1e3, .atol = 1e3};
+  SolverConfig careless = {.method = adaptive_heun(), .steps = AdaptiveSteps{.rtol = 1e3, .atol = 1e3}};
   std::vector<double> errors;
   for (double limit : {0.04, 0.02}) {
-    careless.max_step = limit;
+    std::get<AdaptiveSteps>(careless.steps).largest_step = limit;
     errors.push_back(relative_error(outputs(careless), exact));
   }
   EXPECT_GT(errors[0], 1e-9);
@@ -183,10 +182,10 @@ TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
 TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
   const ModelInput input = some_input();
   Model model(config_of(RfwpForm::Plain, "hebb", UpdateOrder::DataFirst), {.type = at::kDouble});
-  SolverConfig solver = {.method = "dopri5", .steps = StepRule::Adaptive, .rtol = 1e-10, .atol = 1e-12};
+  SolverConfig solver = {.method = dopri5(), .steps = AdaptiveSteps{.rtol = 1e-10, .atol = 1e-12}};
   model.set_solver(solver);
   const Tensor alone = model.forward(input).outputs.detach();
-  solver.error_control = ErrorControl::Joint;
+  std::get<AdaptiveSteps>(solver.steps).control = ErrorControl::Joint;
   model.set_solver(solver);
   EXPECT_LT(relative_error(model.forward(input).outputs.detach(), alone), 1e-8);
 }

@@ -79,7 +79,7 @@ inline constexpr double kTimeUnit = 0.7;
 /// Options is Recurrent or DiscreteFwp.
 template <typename Options>
 ModelConfig row_config(Options options, int64_t layers, int64_t static_features) {
-  options.control.kind = ControlKind::Hold;
+  options.control.path = Hold{};
   options.hidden_size = 6;
   options.static_hidden_size = 5;
   options.layers = layers;

@@ -164,7 +164,7 @@ TEST(SystemsCompared, TheAdjointConverges) {
     const auto error = [&](double max_step) {
       const auto gradient = [&](Gradient mode) {
         SolverConfig solver = *solver_of(model.config());
-        solver.max_step = max_step;
+        solver.steps = ObservationSteps{.max_step = max_step};
         solver.gradient = mode;
         model.set_solver(solver);
         std::vector<Tensor> flat;

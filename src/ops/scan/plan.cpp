@@ -36,12 +36,13 @@ bool is_linear(const Rule& rule) {
   return kernel == RuleKernel::Hebb || kernel == RuleKernel::Oja || kernel == RuleKernel::DeltaPre;
 }
 
-std::string kernel_refusal(const Rule& rule, const ScanMethod& method, int64_t value_width,
-                           int64_t key_width) {
+std::string kernel_refusal(const Rule& rule, const Method& method, int64_t value_width, int64_t key_width) {
   if (rule.slope.kernel == RuleKernel::None) return "rule " + rule.name + " has no kernel";
   if (value_width != key_width) return message("values are ", value_width, " wide and keys ", key_width);
   if (key_width > kernels::kScanWidth)
     return message("heads are ", key_width, " wide, more than ", kernels::kScanWidth);
+  if (std::holds_alternative<Adams>(method))
+    return message("method ", method_name(method), " is not a Runge-Kutta method");
   const Tableau* tableau = std::get_if<Tableau>(&method);
   if (tableau && tableau->stages() > kernels::kScanStages)
     return message("method ", tableau->name, " has ", tableau->stages(), " stages, more than ",

@@ -15,8 +15,7 @@ bool is_oja(const Rule& rule);
 bool is_linear(const Rule& rule);
 
 /// Why no kernel takes this rule and method with heads of these widths, or an empty text.
-std::string kernel_refusal(const Rule& rule, const ScanMethod& method, int64_t value_width,
-                           int64_t key_width);
+std::string kernel_refusal(const Rule& rule, const Method& method, int64_t value_width, int64_t key_width);
 
 /// Whether kernels return the slopes' vectors at the stages, too.
 enum class StageSlopes { No, Yes };
