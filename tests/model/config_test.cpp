@@ -248,6 +248,21 @@ TEST(ModelConfig, ReadsTheFlatFormOfVersion01) {
   EXPECT_EQ(options.form, GapForm::Decay);
   EXPECT_EQ(options.hidden_size, 7);
   EXPECT_EQ(options.rows.known_channels, 1);
+  const ModelConfig fast = config_from_json(
+      R"({"system": "fast_weights", "heads": 4, "map_layers": 2,
+          "control": {"kind": "log_signature", "end_filling": "whole_gap", "never_observed": "zero",
+                      "time_channel": 0, "depth": 3, "window_increments": 4, "window_duration": 2.5,
+                      "window_tail": "keep", "clock": "time", "last_window": "once"},
+          "solver": {"method": "dopri5", "steps": "adaptive", "max_step": 0, "step_size": 0, "rtol": 1e-3,
+                     "atol": 1e-8, "edges": "as_is", "shortening": 1e-5, "stage_times": "double",
+                     "error_control": "joint", "first_step_gradient": "none", "gradient": "exact",
+                     "memory_limit": 0}})");
+  const auto& windows = std::get<LogSignatures>(fast_weights(fast).control.path);
+  EXPECT_EQ(windows.depth, 3);
+  EXPECT_EQ(std::get<DurationWindows>(windows.windows).duration, 2.5);
+  const auto& steps = std::get<AdaptiveSteps>(fast_weights(fast).solver.steps);
+  EXPECT_EQ(steps.rtol, 1e-3);
+  EXPECT_EQ(steps.control, ErrorControl::Joint);
   const ModelConfig map = config_from_json(
       R"({"system": "fast_weights", "rule": "delta_pre", "drive": "tensor_map", "initial": "zero",
           "map_layers": 3, "heads": 4})");
