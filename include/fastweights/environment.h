@@ -8,31 +8,31 @@ namespace fastweights {
 /// Version of this library, "1.2.3".
 std::string version();
 
-/// A way to compute, and whether this machine can.
+/// A backend, and whether it is usable on this machine.
 struct BackendInfo {
   std::string name;
   bool usable;
-  std::string detail;  ///< what it runs on, or why it cannot
+  std::string detail;  ///< the device that it runs on, or why it is not usable
 };
 
-/// What the library finds on this machine.
+/// Properties of this machine and of the build.
 struct Environment {
   std::string version;
   std::string compiler;
   std::string libtorch;
   std::string blas;
-  int threads;  ///< that LibTorch and the kernels use
+  int threads;  ///< used by LibTorch and the kernels
   int cores;
   std::string processor;
-  /// avx512, avx2 or baseline: what the kernels use, the widest that the processor has. FASTWEIGHTS_ISA
-  /// narrows it.
+  /// avx512, avx2 or baseline: used by the kernels, the widest that the processor supports. FASTWEIGHTS_ISA
+  /// limits it.
   std::string instruction_set;
   std::vector<BackendInfo> backends;
 };
 
 Environment environment();
 
-/// Number of threads for LibTorch and the kernels; 0 takes all cores. LibTorch may start with one.
+/// Sets the number of threads of LibTorch and the kernels; 0: all cores. LibTorch may start with one.
 void set_threads(int threads);
 
 }  // namespace fastweights

@@ -6,10 +6,10 @@
 
 namespace fastweights {
 
-/// How cross_validate() and compare() train a run; train_run() if it is empty.
+/// Trains a run for cross_validate() and compare(); empty: train_run().
 using TrainFunction = std::function<RunResult(const Run&, const RunOptions&)>;
 
-/// Cross-validation: one run per fold in folder/fold-1, fold-2, ..., each tested on another part of the data.
+/// Cross-validation: one run per fold in folder/fold-1, fold-2, ..., each tested on a different part.
 struct FoldsOptions {
   std::string folder = {};
   int64_t folds = 5;
@@ -20,24 +20,24 @@ struct FoldsResult {
   struct Summary {
     std::string name;  ///< of the metric
     double mean = 0, deviation = 0;
-    int64_t folds = 0;  ///< in which it is finite
+    int64_t folds = 0;  ///< in which the metric is finite
   };
   RunEnd end = RunEnd::Finished;  ///< of the last run
   std::vector<PartResult> tests = {};
   std::vector<Summary> summary = {};
 };
 FoldsResult cross_validate(const FoldsOptions& options, const DataSet& data);
-/// Continues with the folds that have not finished.
+/// Continues with the unfinished folds.
 FoldsResult resume_folds(const std::string& folder, const DataSet& data, const TrainFunction& train = {});
 /// The setup of the cross-validation in a folder; empty if there is none.
 std::optional<FoldsOptions> read_folds(const std::string& folder);
 std::string to_json(const std::vector<FoldsResult::Summary>& summary);
 
-/// Several models on the same data, split and training loop, in folder/MODEL each. Runs that have finished
-/// are not repeated.
+/// Several models on the same data, split and training loop, each in folder/MODEL. Finished runs are not
+/// repeated.
 struct CompareOptions {
   std::string folder = {};
-  std::vector<std::string> models = {};  ///< of known models; empty: all
+  std::vector<std::string> models = {};  ///< names of known models; empty: all
   RunSetup setup = {};                   ///< its model is ignored
   TrainFunction train = {};
 };

@@ -1,8 +1,8 @@
 #pragma once
 
-/// The core: tensors, ragged series, rules, control paths, log-signatures, solvers, scan, models. Besides it
-/// there are data.h (data sets), train.h (training), tools.h (checks and files), module.h (models as
-/// torch::nn::Module), and network.h with architecture_spec.h (architectures of your own).
+/// The core: tensors, ragged series, rules, control paths, log-signatures, solvers, scan, models. Separate
+/// headers: data.h (data sets), train.h (training), tools.h (checks and files), module.h (models as
+/// torch::nn::Module), and network.h with architecture_spec.h (custom architectures).
 #include "fastweights/architecture.h"
 #include "fastweights/backend.h"
 #include "fastweights/baselines.h"

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-/// Structures as lists of named fields: configurations are written, read, compared and listed through one
-/// function each.
+/// Structures as lists of named fields. One function per structure serves writing, reading, comparing and
+/// listing of configurations.
 ///
 ///     struct Options { int64_t width = 16; Kind kind = Kind::Plain; };
 ///     inline void visit_fields(Options& o, Fields& field) { field("width", o.width); field("kind", o.kind);
@@ -17,7 +17,7 @@
 
 namespace fastweights {
 
-/// Enumerators by their names. An enumeration E provides `const Names<E>& names_of(E)`.
+/// Enumerators with their names. An enumeration E provides `const Names<E>& names_of(E)`.
 template <typename E>
 using Names = std::vector<std::pair<E, std::string>>;
 
@@ -68,7 +68,7 @@ class Fields {
   }
 
   virtual void scalar(const char* key, Value value) = 0;
-  /// One of some names; a reader may change the index.
+  /// A choice among names; a reader may change the index.
   virtual void choice(const char* key, const std::vector<std::string>& names, size_t& index) = 0;
   virtual void group(const char* key, const std::function<void(Fields&)>& visit) = 0;
   /// The fields that there would be under another name.

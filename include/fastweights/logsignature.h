@@ -20,7 +20,7 @@ struct LogSignatureOptions {
   LogSignatureBasis basis = LogSignatureBasis::Words;
 };
 
-/// What happens to points left over after the last whole window.
+/// Treatment of points after the last complete window.
 enum class WindowTail { Drop, Keep };
 
 /// Windows of `increments` increments, i.e. increments + 1 points; neighbours share a point.

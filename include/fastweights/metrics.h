@@ -6,20 +6,20 @@
 
 #include "fastweights/tensor.h"
 
-/// Metrics of predictions. All in float64, on the CPU.
+/// Metrics of predictions, in float64 on the CPU.
 
 namespace fastweights {
 
 using Metrics = std::vector<std::pair<std::string, double>>;
 
-/// Probabilities [M, K] of the classes and the true ones [M]; rows whose truth is -1 do not count. Accuracy,
+/// Probabilities [M, K] and true classes [M]; rows with class -1 are ignored. Accuracy,
 /// balanced accuracy (mean recall over classes that occur), log-loss, F1 (of the second of two classes, or
 /// the mean over classes), AUROC and average precision (of two classes; with more, the mean of one against
 /// the rest over classes that occur). `threshold` decides between two classes.
 Metrics classification_metrics(const Tensor& probabilities, const Tensor& classes, double threshold = 0.5);
 
-/// Predictions and truth [M, O] in the units of the data; NaN does not count. Mean squared and absolute
-/// errors, and the share of variance explained.
+/// Predictions and targets [M, O] in the units of the data; NaN is ignored. Mean squared and absolute errors,
+/// and the fraction of variance explained.
 Metrics regression_metrics(const Tensor& predictions, const Tensor& targets);
 
 /// The value of the metric with this name; NaN if it is absent.
@@ -28,7 +28,7 @@ double metric(const Metrics& metrics, const std::string& name);
 /// Whether larger values of the metric are better.
 bool larger_is_better(const std::string& name);
 
-/// Share of pairs of a positive and a negative that the scores order correctly; ties count half.
+/// Fraction of pairs of a positive and a negative that the scores order correctly; ties count half.
 double auroc(const Tensor& scores, const Tensor& positive);
 double average_precision(const Tensor& scores, const Tensor& positive);
 

@@ -12,13 +12,14 @@
 #include "fastweights/ragged.h"
 #include "fastweights/solve.h"
 
-/// Sequence models: ragged series in, one output per sample or per time asked for.
+/// Sequence models: from ragged series to one output per sample or per requested time.
 ///
 ///     Model model({.channels = 3, .outputs = 2});
 ///     const Tensor logits = model.forward({.series = series}).outputs;
 ///
 /// The definition is a composition of plain LibTorch operations on control paths and solvers
-/// (Backend::Reference). The fused engine computes the same numbers up to rounding, wherever it can.
+/// (Backend::Reference). The fused engine computes the same values up to rounding, where it supports the
+/// configuration.
 
 namespace fastweights {
 
@@ -31,16 +32,16 @@ struct FastWeightState {
 struct ModelInput {
   RaggedSeries series;
   Tensor static_features = {};  // [B, F], if the model has them
-  /// Times per sample at which outputs are requested, rising; default: the end of each series.
+  /// Times per sample at which outputs are requested, increasing; default: the end of each series.
   std::optional<RaggedTimes> output_times = {};
   /// Continue from here instead of W(t0).
   std::optional<FastWeightState> start = {};
 };
 
-/// How the fused engine cuts a solve, and what that takes.
+/// How the fused engine divides a solve into blocks, and the memory that it needs.
 struct MemoryPlan {
   int64_t steps = 0;        ///< of the longest sample
-  int64_t blocks = 1;       ///< of time; more than one are computed again in a backward pass
+  int64_t blocks = 1;       ///< of time; if there are several, a backward pass recomputes them
   int64_t block_steps = 0;  ///< in each of them
   int64_t checkpoint = 0;   ///< steps between two kept states inside a block
   int64_t bytes = 0;        ///< estimated peak of a training step beyond the data
@@ -53,16 +54,16 @@ struct ModelOutput {
   Tensor outputs;  // [M, O]: one row per output time, or per sample
   Tensor times;    // [M] float64
   Tensor offsets;  // [B + 1]: rows of each sample
-  /// Per layer [M, H, V, K]: fast weights at the outputs. Systems without any have their state there, [M, 1,
-  /// 1, d].
+  /// Per layer [M, H, V, K]: fast weights at the outputs. Architectures without fast weights return their
+  /// state, [M, 1, 1, d].
   std::vector<Tensor> w;
-  FastWeightState last;  // at each sample's last output; `start` of a later call
+  FastWeightState last;  // at the last output of each sample; `start` of a later call
   Status status;         // of the solve
   int64_t steps = 0, evaluations = 0;
-  /// Scalar that training adds to the task's loss, such as the divergence of a variational model; or
+  /// Scalar that training adds to the task loss, such as the KL divergence of a variational model; or
   /// undefined.
   Tensor auxiliary_loss = {};
-  std::string backend;  ///< that ran: reference, cpu-avx512, cpu-avx2, cpu-baseline or cuda
+  std::string backend;  ///< the one that ran: reference, cpu-avx512, cpu-avx2, cpu-baseline or cuda
   MemoryPlan plan;      ///< of the fused engine
 };
 
@@ -76,34 +77,34 @@ struct ForwardOptions {
 };
 
 struct ModelOptions {
-  uint64_t seed = 1;  ///< of the initial parameters, the same numbers on every machine
+  uint64_t seed = 1;  ///< of the initial parameters, which are the same on every machine
   at::ScalarType type = at::kFloat;
-  std::vector<Rule> own_rules = {};  ///< that config.rule may name
-  at::Device device = at::kCPU;      ///< of the parameters, and of all the work; a GPU takes float32
+  std::vector<Rule> own_rules = {};  ///< custom rules that config.rule may name
+  at::Device device = at::kCPU;      ///< of parameters and computation; a GPU needs float32
 };
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
 
 class Network;
 
-/// How often a prepared batch is used. Often: on the CPU, too, the signal is sampled at all steps in advance
-/// where memory allows; otherwise block by block in every pass.
+/// How often a prepared batch is used. Often: the CPU also samples the signal at all steps in advance if
+/// memory allows; otherwise it samples block by block in every pass.
 enum class Reuse { Once, Often };
 
-/// An input on the device of a model, with all that does not depend on parameters: checks, steps, and the
-/// signal at all of their stages.
+/// A checked input on the device of a model, with everything that does not depend on parameters: the steps,
+/// and the signal at all of their stages.
 class PreparedBatch {
  public:
-  /// What an architecture prepares.
+  /// Architecture-specific contents.
   class Contents;
 
   explicit PreparedBatch(std::shared_ptr<const Contents> contents) : contents_(std::move(contents)) {}
 
   int64_t samples() const;
-  /// Bytes that it holds beyond the input.
+  /// Memory in bytes beyond the input.
   int64_t bytes() const;
-  /// Some of its samples, in this order. Samples that depend on each other (QueryTime::LastOfBatch,
-  /// StepRule::SharedGrid) cannot be selected once the signal is sampled.
+  /// The given samples, in the given order. Samples that depend on each other (QueryTime::LastOfBatch,
+  /// FixedSteps) cannot be selected once the signal is sampled.
   PreparedBatch select(const std::vector<int64_t>& samples) const;
 
   const Contents& contents() const { return *contents_; }
@@ -112,36 +113,36 @@ class PreparedBatch {
   std::shared_ptr<const Contents> contents_;
 };
 
-/// A model of any architecture: what is trained, evaluated, saved and compared. A copy shares the parameters.
+/// A model of any architecture, to train, evaluate, save and compare. A copy shares the parameters.
 class Model {
  public:
   explicit Model(const ModelConfig& config, const ModelOptions& options = {});
 
   /// Differentiable with respect to the parameters, the series' values, the static features and the start.
-  /// Only fast weight programmers take a `start`. It is forward(prepare(input, Reuse::Once)).
+  /// Only fast weight programmers accept a `start`. Equivalent to forward(prepare(input, Reuse::Once)).
   ModelOutput forward(const ModelInput& input, const ForwardOptions& options = {}) const;
 
   PreparedBatch prepare(const ModelInput& input, Reuse reuse = Reuse::Often) const;
-  /// On a GPU this pass synchronises with nothing, so its status is always good.
+  /// On a GPU this pass does not synchronise, so its status is always success.
   ModelOutput forward(const PreparedBatch& batch, const ForwardOptions& options = {}) const;
 
   const ModelConfig& config() const;
-  /// Whether it solves an equation, so that there are methods, steps and several ways to its gradient.
+  /// Whether it solves a differential equation, and so has a method, steps and a gradient mode.
   bool has_solver() const;
-  /// Method, steps and gradient do not belong to the parameters and may change, for this copy alone.
+  /// Replaces method, steps and gradient mode of this copy only; the parameters stay shared.
   void set_solver(const SolverConfig& solver);
-  /// In a fixed order; changed in place they change the model.
+  /// In a fixed order. In-place changes of the tensors change the model.
   const NamedParameters& parameters() const&;
   NamedParameters parameters() &&;
   std::vector<Tensor> parameter_tensors() const;
   int64_t parameter_count() const;
 
   at::Device device() const;
-  /// An error that says why this model cannot be computed where it is.
+  /// Throws an error with the reason if the model cannot run on its device.
   void check_device() const;
-  /// A copy with parameters of its own on that device; only fast weight programmers go to a GPU.
+  /// A copy with separate parameters on the device; only fast weight programmers support GPUs.
   Model to(const at::Device& device) const;
-  /// What a training step on this input will take, without doing it; the definition has no plan.
+  /// The memory plan of a training step on this input; empty for the reference backend.
   std::optional<MemoryPlan> plan(const ModelInput& input) const;
 
   /// The architecture with its parameters.
@@ -155,7 +156,7 @@ class Model {
 /// Writes parameters as safetensors with the configuration in the metadata.
 void save_model(const std::string& path, const Model& model);
 
-/// Reads such a file. Rules beyond the built-in ones must be given.
+/// Reads such a file. Custom rules must be passed.
 Model load_model(const std::string& path, const std::vector<Rule>& own_rules = {});
 
 /// The median gap between neighbouring times, over all samples: a good time_unit.

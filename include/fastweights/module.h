@@ -10,8 +10,8 @@
 
 #include "fastweights/model.h"
 
-/// Any model of the library as a torch::nn::Module, a layer of a larger network. This header is not part of
-/// fastweights.h: it is the only one that includes LibTorch's module headers.
+/// Wraps any model of the library as a torch::nn::Module, a layer of a larger network. This header is not
+/// part of fastweights.h: it is the only one that includes LibTorch's module headers.
 ///
 ///     torch::nn::Sequential net(SeriesModule(ModelConfig{.channels = 3, .outputs = 16}),
 ///                               torch::nn::ReLU(), torch::nn::Linear(16, 2));
@@ -21,7 +21,7 @@
 
 namespace fastweights {
 
-/// Parameters have the names that they have in model files: named_parameters() gives "layers.0.input.weight".
+/// Parameters have the same names as in model files: named_parameters() returns "layers.0.input.weight".
 class SeriesModuleImpl : public torch::nn::Module {
  public:
   explicit SeriesModuleImpl(const ModelConfig& config, const ModelOptions& options = {})
@@ -34,7 +34,7 @@ class SeriesModuleImpl : public torch::nn::Module {
   /// One row per series: [B, O]. In training mode every call draws new dropout masks.
   Tensor forward(const RaggedSeries& series) { return run({.series = series}).outputs; }
 
-  /// All that a model returns; throws if the solve failed.
+  /// The complete output of the model; throws if the solve failed.
   ModelOutput run(const ModelInput& input) {
     ForwardOptions options;
     if (is_training()) options = {.mode = Mode::Train, .seed = seed_++};
@@ -44,7 +44,7 @@ class SeriesModuleImpl : public torch::nn::Module {
   }
 
   const Model& model() const { return model_; }
-  /// The first seed of dropout; each call in training mode takes the next one.
+  /// Sets the seed of dropout; each call in training mode uses the next one.
   void set_seed(uint64_t seed) { seed_ = seed; }
 
   void to(torch::Device device, torch::Dtype, bool non_blocking = false) override {
@@ -54,14 +54,14 @@ class SeriesModuleImpl : public torch::nn::Module {
     TORCH_CHECK(type == model_.parameters()[0].second.scalar_type(),
                 "the type of a model is that of its ModelOptions");
   }
-  /// Before an optimiser is made: the parameters on the device are new tensors.
+  /// Call before constructing an optimiser: the parameters on the device are new tensors.
   void to(torch::Device device, bool = false) override {
     if (device == model_.device()) return;
     model_ = model_.to(device);
     register_all();
   }
 
-  /// The configuration and the parameters in their order: names such as "ff.in" cannot be LibTorch's keys.
+  /// Writes the configuration and the parameters in order; names such as "ff.in" are not valid LibTorch keys.
   void save(torch::serialize::OutputArchive& archive) const override {
     archive.write("config", c10::IValue(to_json(model_.config())));
     int64_t index = 0;

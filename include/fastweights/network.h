@@ -2,12 +2,12 @@
 
 #include "fastweights/model.h"
 
-/// The interface of an architecture: what a Model prepares, computes, trains and saves. Programs that add an
-/// architecture include this header and architecture_spec.h.
+/// The interface of an architecture, through which a Model prepares, computes, trains and saves. Programs
+/// that add an architecture include this header and architecture_spec.h.
 
 namespace fastweights {
 
-/// An input as an architecture prepares it. Constant, so that it can be used for many passes.
+/// An input as an architecture prepares it; immutable, so that many passes can use it.
 class PreparedBatch::Contents {
  public:
   virtual ~Contents() = default;
@@ -15,25 +15,26 @@ class PreparedBatch::Contents {
   virtual int64_t samples() const = 0;
   virtual int64_t bytes() const { return 0; }
   virtual PreparedBatch select(const std::vector<int64_t>& samples) const = 0;
-  /// Whether select() copies rows; otherwise it prepares the samples again, or refuses.
+  /// Whether select() copies rows; otherwise it prepares the samples again, or throws.
   virtual bool separable() const { return true; }
 
-  /// For training steps that are recorded once and replayed on other batches (Network::can_record).
-  /// Steps of each sample; empty for batches without steps.
+  /// Steps of each sample; empty for batches without steps. This and the functions below are for training
+  /// steps that are recorded once and replayed on other batches (Network::can_record).
   virtual std::vector<int64_t> step_counts() const { return {}; }
-  /// A copy with room for this many steps in all, at fixed addresses.
+  /// A copy with capacity for this total number of steps, at fixed addresses.
   virtual std::shared_ptr<Contents> with_capacity(int64_t steps) const;
-  /// Whether another batch can be copied into this one: as many samples and outputs, no more steps.
+  /// Whether another batch can be copied into this one: equal numbers of samples and outputs, at most as many
+  /// steps.
   virtual bool can_assign(const Contents& batch) const;
   virtual void assign(const Contents& batch) const;
 };
 
 struct PassOptions : ForwardOptions {
-  /// On a GPU: int64 scalar [1] that is added to the seed, so that a replayed graph draws new masks.
+  /// On a GPU: int64 [1], added to the seed, so that a replayed graph draws new masks.
   Tensor device_seed = {};
 };
 
-/// Parameters and what to do with them. Immutable but for the values of the parameters.
+/// Parameters, and the computation with them. Immutable except for the values of the parameters.
 class Network : public std::enable_shared_from_this<Network> {
  public:
   virtual ~Network() = default;
@@ -47,26 +48,26 @@ class Network : public std::enable_shared_from_this<Network> {
   virtual std::shared_ptr<const Network> with_solver(const SolverConfig& solver) const = 0;
 
   virtual at::Device device() const { return at::kCPU; }
-  /// An error that says why this network cannot be computed where it is.
+  /// Throws an error with the reason if the network cannot run on its device.
   virtual void check_device() const {}
-  /// A copy with parameters of its own on that device.
+  /// A copy with separate parameters on the device.
   virtual std::shared_ptr<const Network> to(const at::Device& device) const = 0;
 
-  /// What a training step on the batch will take; none where there is no plan.
+  /// The memory plan of a training step on the batch, if there is one.
   virtual std::optional<MemoryPlan> plan(const PreparedBatch& batch) const;
 
-  /// Whether a training step on the batch can be recorded as a CUDA graph: it is not cut into blocks of time,
-  /// nor computed in pieces of time side by side.
+  /// Whether a training step on the batch can be recorded as a CUDA graph: it must not be divided into blocks
+  /// of time or parallel pieces of time.
   virtual bool can_record(const PreparedBatch& batch) const;
-  /// Whether unused rows of a recorded batch would cost a replayed step time.
+  /// Whether padding of a recorded batch slows down a replayed step.
   virtual bool padding_is_costly() const { return true; }
-  /// Whether a recorded batch must be as long as the first one.
+  /// Whether a replayed batch must have exactly as many rows as the recorded one.
   virtual bool needs_exact_rows() const { return false; }
-  /// On a GPU: all parameters in one piece of memory, in their order; otherwise undefined.
+  /// On a GPU: all parameters in one contiguous tensor, in order; otherwise undefined.
   virtual Tensor flat_parameters() const { return {}; }
 };
 
-/// The contents of a batch that a network of this kind prepared.
+/// The contents of a batch, as this type of network prepares them.
 template <typename Contents>
 const Contents& contents_of(const PreparedBatch& batch);
 
@@ -74,13 +75,13 @@ const Contents& contents_of(const PreparedBatch& batch);
 ModelOutput make_output(const Tensor& outputs, const RaggedTimes& times, std::vector<Tensor> w,
                         FastWeightState last);
 
-/// Which output is not finite, if one is: its sample and time, and the largest fast weight there.
+/// Reports the first output that is not finite: its sample and time, and the largest fast weight there.
 Status finite_status(const ModelOutput& output);
 
-/// What the input says of some samples, in this order.
+/// The input of the given samples, in the given order.
 ModelInput select_samples(const ModelInput& input, const std::vector<int64_t>& samples);
 
-/// Rows first[b] .. first[b + 1] of the chosen samples, one sample after another.
+/// Rows offsets[b] .. offsets[b + 1] - 1 of the given samples, one sample after another.
 std::vector<int64_t> selected_rows(const Tensor& offsets, const std::vector<int64_t>& samples);
 
 [[noreturn]] void refuse_batch();
@@ -92,7 +93,7 @@ const Contents& contents_of(const PreparedBatch& batch) {
   return *contents;
 }
 
-/// What all architectures read of an input, after checks; values and static features have this type.
+/// A checked input; values and static features have the type of the model.
 struct CheckedInput {
   RaggedSeries series;
   Tensor static_features;
@@ -100,15 +101,15 @@ struct CheckedInput {
   bool at_ends = false;  // no output times were given: outputs are at the ends
 };
 
-/// Base of architectures that compute from the checked input on the CPU: all baselines of the library, and
-/// those of programs (docs/adding_an_architecture.md). A derived class makes its parameters in the
-/// constructor and implements forward() and copy(). The configuration comes with every pass, since a solver
+/// Base class of architectures that compute from the checked input on the CPU: all baselines of the library,
+/// and custom ones (docs/adding_an_architecture.md). A derived class creates its parameters in the
+/// constructor and implements forward() and copy(). Every pass receives the configuration, since the solver
 /// may change while the parameters stay.
 class Baseline : public Network {
  public:
   explicit Baseline(const ModelConfig& config) : config_(config) {}
 
-  /// The input after checks; a start is refused.
+  /// Checks the input; a start is rejected.
   PreparedBatch prepare(const ModelInput& input, Reuse reuse) const override;
   ModelOutput forward(const PreparedBatch& batch, const PassOptions& options) const final;
 

@@ -7,50 +7,50 @@
 
 #include "fastweights/tensor.h"
 
-/// Losses to gradients to better parameters.
+/// Gradients of losses, and optimisers.
 
 namespace fastweights {
 
 /// The gradient of a training step.
 struct StepGradient {
-  std::vector<Tensor> by_parameter;  // one for each parameter
-  Tensor flat;                       // [P]: all of them on a GPU; otherwise undefined
-  Tensor norm;                       // []: 2-norm of all of them; not finite if the loss is not
+  std::vector<Tensor> by_parameter;  // one per parameter
+  Tensor flat;                       // [P]: the same in one tensor, on a GPU; otherwise undefined
+  Tensor norm;                       // []: 2-norm over all parameters; not finite if the loss is not
 };
 
-/// Turns gradients into better parameters; Trainer takes any. Work between begin_step() calls may be recorded
-/// and replayed on a GPU.
+/// Updates parameters from gradients; Trainer accepts any optimiser. On a GPU, work between begin_step()
+/// calls may be recorded and replayed.
 class Optimiser {
  public:
   virtual ~Optimiser() = default;
 
   /// Announces a step and its learning rate.
   virtual void begin_step(double learning_rate) = 0;
-  /// Changes the parameters. The gradient is scaled to the norm `clip` if it is longer (0: no limit); one
-  /// whose norm is not finite must change nothing.
+  /// Updates the parameters. A gradient with a larger norm than `clip` is scaled to it (0: no limit); one
+  /// with a non-finite norm must change nothing.
   virtual void apply(const StepGradient& gradient, double clip) = 0;
-  /// The last step had no finite gradient and does not count.
+  /// Called if the last step had a non-finite gradient; it does not count.
   virtual void discard_step() {}
 
-  /// Copies of all that is needed to resume, by name.
+  /// Copies of the state to resume from, by name.
   virtual std::map<std::string, Tensor> state() const = 0;
-  /// Takes them from among the tensors of a checkpoint; throws before it changes anything.
+  /// Restores the state from the tensors of a checkpoint; throws before it changes anything.
   virtual void set_state(const std::map<std::string, Tensor>& tensors) = 0;
 };
 
 struct AdamOptions {
   double learning_rate = 1e-3;
-  double beta1 = 0.9, beta2 = 0.999;  ///< what is left of the means of g and g^2 after a step
+  double beta1 = 0.9, beta2 = 0.999;  ///< decay of the running means of g and g^2
   double epsilon = 1e-8;
-  /// Decoupled (AdamW): parameters lose this share, times the learning rate, in each step.
+  /// Decoupled (AdamW): each step subtracts learning_rate * weight_decay * parameter.
   double weight_decay = 0;
-  /// Of the learning rate, one for each parameter; none: all are 1.
+  /// Factors of the learning rate, one per parameter; empty: all 1.
   std::vector<double> rate_factors = {};
 };
 
-/// What Adam remembers, parameter by parameter.
+/// The state of Adam per parameter.
 struct AdamState {
-  std::vector<Tensor> first, second;  // means of g and g^2
+  std::vector<Tensor> first, second;  // running means of g and g^2
   std::vector<int64_t> steps;
 };
 
@@ -59,19 +59,19 @@ struct AdamState {
 ///   parameter -= learning_rate / (1 - beta1^t)  m / (sqrt(s) / sqrt(1 - beta2^t) + epsilon)
 class Adam {
  public:
-  /// The parameters are changed in place by each step.
+  /// Each step changes the parameters in place.
   explicit Adam(std::vector<Tensor> parameters, const AdamOptions& options = {});
 
-  /// One gradient for each parameter; an undefined one leaves its parameter alone, means and t included.
+  /// One gradient per parameter; an undefined one leaves its parameter, means and t unchanged.
   void step(const std::vector<Tensor>& gradients);
 
-  /// For the steps from here on.
+  /// For all later steps.
   void set_learning_rate(double learning_rate);
   const AdamOptions& options() const { return options_; }
 
-  /// Copies; a later step does not change them.
+  /// Copies, which later steps do not change.
   AdamState state() const;
-  /// Continues from there.
+  /// Continues from the state.
   void set_state(const AdamState& state);
 
  private:
@@ -80,11 +80,10 @@ class Adam {
   AdamState state_;
 };
 
-/// weight * sum of the tensors' 2-norms, not squared; where a tensor is zero its gradient is.
+/// weight * sum of the 2-norms of the tensors, not squared. The gradient of a zero tensor is zero.
 Tensor norm_penalty(const std::vector<Tensor>& tensors, double weight);
 
-/// Gradients of a loss of one element; zeros for a parameter that it does not depend on. Frees the loss's
-/// graph.
+/// Gradients of a scalar loss; zeros for a parameter that it does not depend on. Frees the graph of the loss.
 std::vector<Tensor> gradients(const Tensor& loss, const std::vector<Tensor>& parameters);
 
 }  // namespace fastweights

@@ -9,7 +9,7 @@
 /// batch, with any number of threads. On other devices LibTorch's operations are used. at::exp, tanh, relu
 /// and layer_norm are batch-invariant already; at::sigmoid, silu, softplus, elu and gelu are not, because the
 /// last elements of a vectorised loop take another code path, nor is the gradient of at::softmax in
-/// LibTorch 2. Second derivatives are refused where a fixed order is in force.
+/// LibTorch 2. Second derivatives are rejected with Products::FixedOrder.
 
 namespace fastweights {
 

@@ -6,11 +6,11 @@
 
 #include "fastweights/model.h"
 
-/// The models of the published code, by its own names and with all its peculiarities, for comparison.
+/// The models of the published code, with its names and all its peculiarities, for comparison.
 
 namespace fastweights::published {
 
-enum class Intensity { Off, On };  ///< whether observation counts are channels, too
+enum class Intensity { Off, On };  ///< whether observation counts are additional channels
 
 /// Speech Commands: hebb_ode, oja_ode, delta_ode, hebb_cde, oja_cde, delta_cde, hebb_cde_v2, hebb_cde_v3,
 /// hebb_cde_dx_only, oja_cde_dx_only, delta_cde_dx_only, big_fw_cde.
@@ -27,12 +27,12 @@ ModelConfig eigenworms(const std::string& model, int64_t depth);
 const std::vector<std::string>& speech_models();
 const std::vector<std::string>& eigenworms_models();
 
-/// Copies tensors with the names of the published state_dict into the model, and says which name each
-/// parameter had there. A tensor too many or too few is an error.
+/// Copies tensors with the names of the published state_dict into the model, and returns the published name
+/// of each parameter. Missing or additional tensors are an error.
 std::map<std::string, std::string> load_parameters(Model& model,
                                                    const std::map<std::string, Tensor>& tensors);
 
-/// The same for any system; a parameter of ours may be made of several of theirs, one below the other.
+/// The same for any architecture; a parameter may be a concatenation of several published ones, by rows.
 std::map<std::string, std::vector<std::string>> load_system(const Model& model,
                                                             const std::map<std::string, Tensor>& tensors);
 

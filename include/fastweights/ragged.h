@@ -10,7 +10,7 @@ namespace fastweights {
 /// Sample b owns the rows offsets[b] .. offsets[b + 1] - 1. NaN marks a missing value.
 struct RaggedSeries {
   Tensor values;   // [N, C] float32 or float64
-  Tensor times;    // [N] float64, strictly increasing inside each sample
+  Tensor times;    // [N] float64, strictly increasing within each sample
   Tensor offsets;  // [B + 1] int64, from 0 to N
 
   int64_t samples() const { return offsets.size(0) - 1; }
@@ -29,11 +29,11 @@ RaggedSeries ragged(const std::vector<Tensor>& times, const std::vector<Tensor>&
 /// A batch in which all series share their times: times [L], values [B, L, C] or [L, C].
 RaggedSeries shared_times(const Tensor& times, const Tensor& values);
 
-/// Checks shapes, types, offsets and times; the message names sample, index and value. `who` stands in
-/// brackets before it.
+/// Checks shapes, types, offsets and times; the message names sample, index and value. It starts with `who`
+/// in brackets.
 void check_series(const RaggedSeries& series, const char* who, int64_t smallest_length = 1);
 
-/// Checks that no value is infinite, and says whether any is missing.
+/// Checks that no value is infinite, and returns whether any is missing.
 bool has_missing(const RaggedSeries& series, const char* who);
 
 }  // namespace fastweights

@@ -41,7 +41,7 @@ struct RuleSlope {
   RuleKernel kernel = RuleKernel::None;
 };
 
-/// The name stands in configurations and messages; it does not choose what is computed.
+/// Configurations and messages use the name; only the slope determines the computation.
 struct Rule {
   std::string name;
   KeyForm key = KeyForm::Softmax;

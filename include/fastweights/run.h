@@ -51,23 +51,23 @@ using Settings = std::vector<Setting>;
 Settings read_settings(const std::string& path);
 RunConfig with_settings(const RunConfig& config, const Settings& settings);
 
-/// The sizes of a preset (small, standard, large), as far as the known model has them.
+/// The sizes of a preset (small, standard, large), as far as the named model has these keys.
 Settings preset_settings(const std::string& preset, const std::string& model);
 
-/// Names and values of what distinguishes an architecture: rule, drive, method, sizes.
+/// Names and values of the main options of an architecture: rule, drive, method, sizes.
 std::vector<std::pair<std::string, std::string>> model_summary(const ModelConfig& config);
 
-/// What a run is made from.
+/// The inputs of make_run().
 struct RunSetup {
   std::string model = "delta-cde";  ///< one of model_names()
   std::string preset = {};          ///< sizes, see preset_settings()
   Settings settings = {};           ///< override preset and defaults
-  DataConfig source = {};           ///< where the data come from, kept in config.json
+  DataConfig source = {};           ///< where the data come from, stored in config.json
   /// A run or a model file to copy parameters from, see initialise_from(); empty: random parameters.
   std::string initialise_from = {};
 };
 
-/// A data set as runs use it: divided once, scaled once by its training part, as tensors.
+/// A data set as runs use it: split once, scaled once by its training part, as tensors.
 struct RunData {
   DataHead head = {};
   std::string fingerprint = {};  ///< see fingerprint()
@@ -77,13 +77,13 @@ struct RunData {
   PreparedData train = {}, validation = {}, test = {};
 };
 
-/// Seconds that a phase of a run took; they go to log.txt.
+/// Duration of a phase of a run, written to log.txt.
 struct RunPhase {
   std::string name;
   double seconds = 0;
 };
 
-/// All that training needs, made once and passed on.
+/// Everything that training needs, computed once.
 struct Run {
   RunConfig config = {};
   RunData data = {};
@@ -92,10 +92,10 @@ struct Run {
 };
 
 Run make_run(const RunSetup& setup, const DataSet& data);
-/// Of data that are divided and scaled already: those of another run whose settings differ in the model
-/// alone.
+/// From data that are already split and scaled: those of another run whose settings differ only in the
+/// model.
 Run make_run(const RunSetup& setup, const RunData& data);
-/// Of a complete configuration.
+/// From a complete configuration.
 Run make_run(const RunConfig& config, const DataSet& data);
 /// The run of a folder. An error if the data or the split differ from those it began with.
 Run open_run(const std::string& folder, const DataSet& data);
@@ -103,7 +103,7 @@ Run open_run(const std::string& folder, const DataSet& data);
 struct RunEvents {
   std::function<void(const Trainer&, const TrainStep&)> step = {};
   std::function<void(const std::string&)> note = {};  ///< a line of the log
-  std::function<bool()> stop = {};                    ///< asked after each step
+  std::function<bool()> stop = {};                    ///< called after each step
 };
 
 enum class RunStart { Fresh, Resume };
@@ -114,7 +114,7 @@ struct RunOptions {
   RunStart start = RunStart::Fresh;
   RunEvents events = {};
   at::Device device = at::kCPU;  ///< not a property of the run, which may be resumed elsewhere
-  TrainerOptions trainer = {};   ///< loss, optimiser and callbacks of one's own; TF32
+  TrainerOptions trainer = {};   ///< custom loss, optimiser and callbacks; TF32
 };
 
 struct PartResult {
@@ -148,7 +148,7 @@ std::string run_folder(const std::string& path);
 std::string fingerprint(const DataSet& data);
 
 /// Series of a data set to evaluate a run on: "train", "validation", "test" or "all". An empty name stands
-/// for the test part of the run's own data, and of other data for their test part, if they have one, or all.
+/// for the test part of the data of the run; for other data, for their test part if they have one, or all.
 /// `path` is where the data were read from. An error if the run was trained on other contents of that path.
 struct PartSamples {
   std::string name;

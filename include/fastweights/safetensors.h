@@ -7,14 +7,12 @@
 
 #include "fastweights/tensor.h"
 
-/// Tensors on disk in the safetensors format: F64, F32, F16, BF16, I64, I32, U8 and BOOL, with a map of texts
-/// as metadata. A file that is not what it claims gets a std::runtime_error that names the file and what is
-/// wrong.
+/// Tensors on disk in the safetensors format: F64, F32, F16, BF16, I64, I32, U8 and BOOL, with a map of
+/// strings as metadata. A malformed file is a std::runtime_error that names the file and the error.
 
 namespace fastweights {
 
-/// An open file. Names, shapes and metadata are known and checked once it is open; tensors are read when
-/// asked for.
+/// An open file. Opening it reads and checks names, shapes and metadata; tensors are read on request.
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(const std::string& path);
@@ -44,7 +42,7 @@ struct NamedTensors {
 /// Reads a whole file.
 NamedTensors load_safetensors(const std::string& path);
 
-/// Writes a whole file, first under a temporary name beside it, so that a reader never sees half of it.
+/// Writes a whole file atomically: first under a temporary name in the same folder.
 void save_safetensors(const std::string& path, const NamedTensors& contents);
 
 }  // namespace fastweights

@@ -6,12 +6,12 @@
 
 namespace fastweights {
 
-/// One case: something fast or clever compared with its plain definition on this machine.
+/// One case: fast code compared with its plain definition on this machine.
 struct SelftestResult {
   std::string name;
   double error;  ///< relative to the largest value
   double tolerance;
-  std::string reason;  ///< why the tolerance is what it is
+  std::string reason;  ///< for the tolerance
   bool passed() const { return error <= tolerance; }
 };
 

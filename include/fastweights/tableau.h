@@ -33,7 +33,7 @@ Tableau rk4();          ///< Kutta's 3/8 rule, called rk4 as in torchdiffeq
 Tableau rk4_classic();  ///< the textbook method with two stages in the middle
 Tableau bosh3();
 Tableau dopri5();
-Tableau tsit5();              ///< advances the solution of order 5, as Tsitouras (2011) has it
+Tableau tsit5();              ///< advances the solution of order 5, as in Tsitouras (2011)
 Tableau tsit5_torchdiffeq();  ///< torchdiffeq's form, which advances the embedded solution of order 4
 Tableau dopri8();
 Tableau fehlberg2();
@@ -42,7 +42,7 @@ Tableau adaptive_heun();
 /// Every tableau above, in that order.
 const std::vector<Tableau>& all_tableaux();
 
-/// The tableau of that name; an unknown name is an error that lists the known ones.
+/// The tableau with this name; an unknown name is an error that lists the known ones.
 const Tableau& tableau(std::string_view name);
 
 /// Adams-Bashforth weights b_j of the newest to the oldest slope: y_1 = y_0 + dt sum_j b_j f_(-j).

@@ -18,11 +18,11 @@ enum class TaskKind { Automatic, Classification, Regression, StepClassification,
 
 struct TaskConfig {
   TaskKind kind = TaskKind::Automatic;
-  double horizon = 0.25;  ///< forecasting: the share of a series' rows to predict
-  double hidden = 0.2;    ///< imputation: the share of observed values to predict
+  double horizon = 0.25;  ///< forecasting: fraction of the rows of a series to predict
+  double hidden = 0.2;    ///< imputation: fraction of observed values to predict
 };
 
-/// The kind that Automatic stands for. An error if the data lack the labels or targets of the kind.
+/// The kind that Automatic selects. An error if the data lack the labels or targets of the kind.
 TaskKind task_kind(const DataSet& data, const TaskConfig& config);
 
 /// Outputs of the model: one for two classes, otherwise one per class, target or channel.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The only door to LibTorch. The order matters: clang 14 in C++20 mode needs ivalue.h first with
+/// The only include of LibTorch. The order matters: clang 14 in C++20 mode needs ivalue.h first with
 /// LibTorch 1.13.
 #include <ATen/core/ivalue.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Tools around the core: gradient checks, self-test, published models, tensors in files, this machine.
+/// Tools: gradient checks, self-test, published models, tensors in files, properties of this machine.
 #include "fastweights/environment.h"
 #include "fastweights/gradcheck.h"
 #include "fastweights/published.h"

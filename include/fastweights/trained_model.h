@@ -4,7 +4,7 @@
 
 #include "fastweights/trainer.h"
 
-/// A model with all that is needed to use it.
+/// A trained model with everything needed to use it.
 
 namespace fastweights {
 
@@ -12,7 +12,7 @@ struct TrainedModel {
   Model model;
   Preparation preparation;
   TaskConfig task;
-  double threshold = 0.5;  ///< of two classes
+  double threshold = 0.5;  ///< for two classes
 
   /// Channels, static features, targets and classes are matched by name.
   Predictions predict(const DataSet& data, const PredictOptions& options = {}) const;
@@ -23,9 +23,9 @@ void save_trained(const std::string& path, const TrainedModel& trained);
 TrainedModel load_trained(const std::string& path);
 
 struct Evaluation {
-  Metrics metrics = {};         ///< empty if the data have no truth to compare with
-  Metrics at_threshold = {};    ///< of two classes, with the model's threshold
-  int64_t rows = 0, known = 0;  ///< predictions, and those whose truth is known
+  Metrics metrics = {};         ///< empty if the data have no labels or targets
+  Metrics at_threshold = {};    ///< for two classes, with the threshold of the model
+  int64_t rows = 0, known = 0;  ///< predictions, and those with a known label or target
   Predictions predictions = {};
 };
 Evaluation evaluate(const TrainedModel& trained, const DataSet& data);

@@ -18,11 +18,11 @@
 
 namespace fastweights {
 
-/// Cosine falls to zero over the whole run. Plateau divides by ten when the metric of validation has not
+/// Cosine decays to zero over the whole run. Plateau divides by ten when the validation metric has not
 /// improved for some epochs.
 enum class RateSchedule { Cosine, Plateau, Constant };
 
-/// Balanced: every class weighs the same, however rare.
+/// Balanced: every class has the same total weight.
 enum class ClassWeights { None, Balanced };
 
 struct TrainConfig {
@@ -31,30 +31,30 @@ struct TrainConfig {
   int64_t bucket_batches = 1;  ///< sort by length within pools of this many batches; 1: no bucketing
   double learning_rate = 1e-3;
   double weight_decay = 0.01;
-  double clip = 1;  ///< largest 2-norm of a gradient; 0: any
+  double clip = 1;  ///< gradient clipping: largest 2-norm; 0: none
   RateSchedule schedule = RateSchedule::Cosine;
-  double warm_up = 0.05;  ///< share of all steps over which the rate rises from zero
+  double warm_up = 0.05;  ///< fraction of all steps over which the rate rises from zero
   int64_t plateau_patience = 10;
-  int64_t patience = 0;     ///< epochs without a better metric after which training ends; 0: never
-  std::string metric = {};  ///< that chooses the model; empty: auroc of two classes, accuracy of more, mse
+  int64_t patience = 0;     ///< early stopping: epochs without improvement; 0: off
+  std::string metric = {};  ///< selects the model; empty: auroc for two classes, accuracy for more, mse
   ClassWeights class_weights = ClassWeights::None;
-  double positive_weight = 0;  ///< of the second of two classes; 0: as class_weights says
+  double positive_weight = 0;  ///< of the second of two classes; 0: use class_weights
   double penalty = 0;          ///< the published regulariser: weight of the sum of the parameters' 2-norms
   double head_rate = 1;        ///< factor of the learning rate of the last layer
-  std::string threshold_for = "balanced_accuracy";  ///< what the threshold of two classes is chosen for
+  std::string threshold_for = "balanced_accuracy";  ///< metric that the threshold of two classes maximises
   int64_t seed = 1;
 };
 
-/// What there is to learn from. Validation may be empty; then the loss of training chooses.
+/// Training data. If validation is empty, the training loss selects the model.
 struct TrainData {
   PreparedData train, validation;
   Preparation preparation;
   TaskConfig task;
 };
 
-/// Outputs of a model on a whole set, with the truth.
+/// Outputs of a model on a whole set, with true classes and targets.
 struct Predictions {
-  Tensor outputs;  // [M, O] as the model puts them out
+  Tensor outputs;  // [M, O] as the model returns them
   Tensor times;    // [M] float64
   Tensor samples;  // [M] int64
   Tensor classes;  // [M] int64, -1: unknown; or undefined
@@ -70,7 +70,7 @@ Predictions predict(const Model& model, const PreparedData& data, const Preparat
 /// Targets and predictions in their own units: [M, O] float64.
 Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
 
-/// What is known about a set: classification or regression metrics, and the loss.
+/// Classification or regression metrics, and the loss.
 Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const Preparation& preparation,
                  double threshold = 0.5);
 
@@ -90,20 +90,20 @@ struct TrainStep {
   bool replayed = false;  ///< as a recorded CUDA graph
   /// A line for the log: why steps are not replayed from here on; otherwise empty.
   std::string note = {};
-  std::string trouble = {};                     ///< what is not finite; the parameters are as before the step
-  std::vector<int64_t> batch = {};              ///< samples, if there is trouble
+  std::string trouble = {};                     ///< the value that is not finite; parameters are unchanged
+  std::vector<int64_t> batch = {};              ///< its samples, if a value is not finite
   std::optional<TrainEpoch> epoch_record = {};  ///< if the step was the last of an epoch
 };
 
-/// What a program can put in place of the built-in parts.
+/// Replacements for built-in parts of the trainer.
 struct TrainerOptions {
-  /// The loss [] of outputs [M, O]; of the batch the truth is set, not the input. Default: task_loss().
+  /// The loss [] of outputs [M, O]; the batch has classes and targets, but no input. Default: task_loss().
   std::function<Tensor(const Tensor& outputs, const Batch& batch)> loss = {};
-  /// Makes the optimiser of the model's parameters. Default: Adam, fused on a GPU.
+  /// Creates the optimiser of the parameters. Default: Adam, fused on a GPU.
   std::function<std::unique_ptr<Optimiser>(const Model& model)> optimiser = {};
   std::function<void(const TrainStep&)> on_step = {};    ///< called after each step
   std::function<void(const TrainEpoch&)> on_epoch = {};  ///< called after each epoch
-  Tf32 tf32 = Tf32::No;                                  ///< for steps and validation of this training alone
+  Tf32 tf32 = Tf32::No;                                  ///< for steps and validation of this training only
 };
 
 /// A model on a GPU is trained there.
@@ -114,11 +114,11 @@ class Trainer {
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
 
-  /// One batch; after the last one of an epoch the model is evaluated on the validation set.
+  /// Trains on one batch; after the last batch of an epoch, evaluates the model on the validation set.
   TrainStep step();
   bool finished() const;
 
-  /// With values in place of what was left open.
+  /// With defaults filled in.
   const TrainConfig& config() const;
   const Model& model() const;
   int64_t steps_per_epoch() const;
@@ -130,7 +130,7 @@ class Trainer {
   /// Sets the parameters to those of the best epoch.
   void restore_best();
 
-  /// All that is needed to resume.
+  /// The state to resume from.
   NamedTensors state() const;
   void set_state(const NamedTensors& state);
 
@@ -143,7 +143,7 @@ class Trainer {
 std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t size, int64_t bucket_batches,
                                                  uint64_t seed);
 
-/// Shares of the training set per class as weights with mean 1 over the samples: [K].
+/// Weights that balance the classes, with mean 1 over the samples: [K].
 Tensor balanced_weights(const Tensor& classes, int64_t count);
 
 }  // namespace fastweights
