@@ -20,12 +20,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double median(std::vector<double> numbers) {
+double middle(std::vector<double> numbers) {
   std::sort(numbers.begin(), numbers.end());
   return numbers[numbers.size() / 2];
 }
 
-Tensor loss_of(const Tensor& outputs, const Tensor& labels) {
+Tensor cross_entropy(const Tensor& outputs, const Tensor& labels) {
   if (outputs.size(1) > 1) return at::cross_entropy_loss(outputs, labels);
   return at::binary_cross_entropy_with_logits(outputs.squeeze(1), labels.to(outputs.scalar_type()));
 }
@@ -47,7 +47,7 @@ class GpuRun {
     const at::AutoGradMode on(true);
     const ModelOutput out = model_.forward(input_, {.mode = Mode::Train});
     plan_ = out.plan;
-    const std::vector<Tensor> grads = gradients(loss_of(out.outputs, labels_), parameters_);
+    const std::vector<Tensor> grads = gradients(cross_entropy(out.outputs, labels_), parameters_);
     std::vector<Tensor> parts;
     for (const Tensor& grad : grads) parts.push_back(grad.reshape({-1}));
     const at::NoGradGuard no_grad;
@@ -96,10 +96,10 @@ double timed(const at::Device& device, int repeat, const Work& work) {
     for (int k = 0; k < kTogether; ++k) work();
     times.push_back(timer.milliseconds() / kTogether);
   }
-  return median(times);
+  return middle(times);
 }
 
-bool gate(const ScanShape& shape) {
+bool device_gate(const ScanShape& shape) {
   bool passed = true;
   for (const SelftestResult& result : engine_results({shape.name, shape.config, shape.gate})) {
     if (result.passed()) continue;
@@ -110,7 +110,7 @@ bool gate(const ScanShape& shape) {
   return passed;
 }
 
-void print(const Json& line, const ScanBenchSettings& settings) {
+void print_line(const Json& line, const ScanBenchSettings& settings) {
   if (settings.json) {
     std::printf("%s\n", line.dump().c_str());
   } else {
@@ -136,7 +136,7 @@ void measure_graph(const std::string& shape, const char* what, const std::string
     DeviceGraph graph(device);
     graph.record(work, work);
     const double ms = timed(device, settings.repeat, [&] { graph.replay(); });
-    print(line_of(shape, what, ms, megabytes(device_use(device).peak), note), settings);
+    print_line(line_of(shape, what, ms, megabytes(device_use(device).peak), note), settings);
   } catch (const std::exception& trouble) {
     std::fprintf(stderr, "%s: no graph: %s\n", shape.c_str(), trouble.what());
   }
@@ -160,18 +160,18 @@ void measure(const ScanShape& shape, const at::Device& device, const ScanBenchSe
                             std::to_string(shape.config.heads) + " heads";
   device_use(device);
   const double step = timed(device, settings.repeat, [&] { run.step(); });
-  print(line_of(shape.name, "step", step, megabytes(device_use(device).peak), sizes), settings);
+  print_line(line_of(shape.name, "step", step, megabytes(device_use(device).peak), sizes), settings);
   const double forward = timed(device, settings.repeat, [&] { run.forward(); });
-  print(line_of(shape.name, "forward", forward, megabytes(device_use(device).peak), sizes), settings);
+  print_line(line_of(shape.name, "forward", forward, megabytes(device_use(device).peak), sizes), settings);
   const std::string graph = "as a CUDA graph, the same batch again";
   measure_graph(
       shape.name, "step*", graph, [&] { run.step(); }, device, settings);
   measure_graph(
       shape.name, "forward*", graph, [&] { run.forward(); }, device, settings);
   if (!settings.tiny) measure_tf32(shape.name, run, device, settings);
-  print(line_of(shape.name, "prepare", run.prepare_ms(), megabytes(run.bytes()),
-                "once for a set: from the CPU's memory"),
-        settings);
+  print_line(line_of(shape.name, "prepare", run.prepare_ms(), megabytes(run.bytes()),
+                     "once for a set: from the CPU's memory"),
+             settings);
 }
 
 // E's model in other sizes
@@ -180,10 +180,10 @@ void sweep_point(ScanShape shape, const std::string& varied, const at::Device& d
   GpuRun run(shape.config, make_batch(shape), device);
   device_use(device);
   const double step = timed(device, settings.repeat, [&] { run.step(); });
-  print(line_of(
-            "sweep", "step", step, megabytes(device_use(device).peak),
-            varied + (run.plan().blocks > 1 ? ", in " + std::to_string(run.plan().blocks) + " blocks" : "")),
-        settings);
+  print_line(line_of("sweep", "step", step, megabytes(device_use(device).peak),
+                     varied + (run.plan().blocks > 1 ? ", in " + std::to_string(run.plan().blocks) + " blocks"
+                                                     : "")),
+             settings);
 }
 
 void sweep(const ScanShape& worms, const at::Device& device, const ScanBenchSettings& settings) {
@@ -232,8 +232,8 @@ void time_parallel(const at::Device& device, const ScanBenchSettings& settings) 
     std::snprintf(note, sizeof(note),
                   "forward and backward, 1 series of 100,000 steps: %.1f times, gradients differ by %.1e",
                   ms[0] / ms[1], error);
-    print(line_of(name, "in order", ms[0], 0, "one step after another"), settings);
-    print(line_of(name, "parallel", ms[1], 0, note), settings);
+    print_line(line_of(name, "in order", ms[0], 0, "one step after another"), settings);
+    print_line(line_of(name, "parallel", ms[1], 0, note), settings);
   }
 }
 
@@ -254,7 +254,7 @@ int run_gpu_bench(const ScanBenchSettings& settings) {
     if (settings.sweep && shape.name != "E") continue;
     shape.config.solver.memory_limit = settings.memory_limit;
     if (settings.tiny) shape = tiny(shape);
-    if (!gate(shape)) {
+    if (!device_gate(shape)) {
       status = 1;
     } else if (settings.sweep) {
       sweep(shape, device, settings);

@@ -26,13 +26,13 @@ std::string field(const std::string& text) {
 }
 
 // nine digits of a prediction
-std::string number(double x) {
+std::string nine_digits(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", x);
   return text;
 }
 
-// the shortest text that reads back as the same number
+// the shortest text that reads back as the same nine_digits
 std::string exact(double x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
@@ -56,7 +56,7 @@ std::string class_table(const TrainedModel& trained, const DataSet& data, Sessio
   for (int64_t row = 0; row < values.size(0); ++row) {
     text += row_begin(data, p, row) + "," + field(names[static_cast<size_t>(guesses[row].item<int64_t>())]);
     for (size_t k = 0; k < names.size(); ++k)
-      text += "," + number(v[static_cast<size_t>(row) * names.size() + k]);
+      text += "," + nine_digits(v[static_cast<size_t>(row) * names.size() + k]);
     text += "\n";
   }
   return text;
@@ -80,7 +80,7 @@ std::string number_table(const TrainedModel& trained, const DataSet& data, Sessi
     for (size_t i = static_cast<size_t>(row) * outputs; i < static_cast<size_t>(row + 1) * outputs; ++i) {
       // imputation has a row for each row of the data, and keeps the observed values
       const bool known = imputation && !std::isnan(data.values[i]);
-      text += "," + (known ? exact(data.values[i]) : number(v[i]));
+      text += "," + (known ? exact(data.values[i]) : nine_digits(v[i]));
     }
     text += "\n";
   }
@@ -123,10 +123,10 @@ void add_predict(CLI::App& program, Session& session) {
   command->data.label_columns = LabelColumns::Optional;
   add_data_options(*app, command->data, "data to predict");
   app->add_option("--out,-o", command->out, "CSV file to write; default: the standard output");
-  app->add_option(
-         "--ahead", command->ahead,
-         "number of rows to forecast, a median gap apart; default: the horizon that the model was trained "
-         "for. Rows without values at the end of a series give the times themselves")
+  app->add_option("--ahead", command->ahead,
+                  "nine_digits of rows to forecast, a median gap apart; default: the horizon that the model "
+                  "was trained "
+                  "for. Rows without values at the end of a series give the times themselves")
       ->check(positive());
   app->add_option("--device", command->device, "cpu, cuda, or auto: cuda if it is usable; default: auto");
   app->footer(

@@ -15,6 +15,10 @@ function(fastweights_layer name)
   endif()
   set_source_files_properties(${layer_KERNELS} PROPERTIES
     COMPILE_OPTIONS "${kernel_options}" SKIP_PRECOMPILE_HEADERS ON)
+  # code around kernels on a GPU has functions of the same names for each of them
+  set(device_sources ${layer_SOURCES})
+  list(FILTER device_sources INCLUDE REGEX "/cuda/")
+  set_source_files_properties(${device_sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   set_target_properties(${target} PROPERTIES FASTWEIGHTS_ABOVE "${layer_ABOVE}" FASTWEIGHTS_USES "")
   set(FASTWEIGHTS_LAYERS ${FASTWEIGHTS_LAYERS} ${name} PARENT_SCOPE)
 endfunction()

@@ -16,6 +16,10 @@ namespace fastweights {
 /// times alone are the input. Imputation: observed values that are removed from the input at random.
 enum class TaskKind { Automatic, Classification, Regression, StepClassification, Forecast, Imputation };
 
+inline bool is_classification(TaskKind kind) {
+  return kind == TaskKind::Classification || kind == TaskKind::StepClassification;
+}
+
 struct TaskConfig {
   TaskKind kind = TaskKind::Automatic;
   double horizon = 0.25;  ///< forecasting: fraction of the rows of a series to predict

@@ -127,7 +127,7 @@ Where read_attribute(ArffHeader& header, Scanner& scanner, Where where) {
 }
 
 // the lines up to @data
-ArffHeader read_header(Lines& lines, const std::string& file) {
+ArffHeader read_arff_header(Lines& lines, const std::string& file) {
   ArffHeader header;
   Where where = Where::Outside;
   while (lines.next()) {
@@ -196,19 +196,19 @@ void fill(Series& series, const std::vector<std::vector<double>>& rows) {
 }
 
 // the values of a case, and the offset of their end
-struct Rows {
+struct ArffRows {
   std::vector<std::vector<double>> rows;
   size_t end = 0;
 };
 
-Rows relational_rows(const ArffHeader& header, std::string_view line, const Location& row) {
+ArffRows relational_rows(const ArffHeader& header, std::string_view line, const Location& row) {
   Scanner scanner(line, row);
   const Token token = scanner.token(",");
   if (!token.quoted) refuse(row, "expected a quoted relation like '1,2\\n3,4', got ", in_quotes(token.text));
   return {read_relation(token.text, header.time_points, {row.file, row.row, token.column + 1}), scanner.at()};
 }
 
-Rows plain_rows(const ArffHeader& header, std::string_view line, const Location& row) {
+ArffRows plain_rows(const ArffHeader& header, std::string_view line, const Location& row) {
   size_t end = line.size();
   // the class may be quoted and contain a comma: values are counted from the left
   for (int64_t i = 0; header.nominal && i < header.time_points; ++i) {
@@ -249,7 +249,7 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
 Parsed parse_arff(std::string_view text, const std::string& file) {
   require_text(text, file);
   Lines lines(text);
-  const ArffHeader header = read_header(lines, file);
+  const ArffHeader header = read_arff_header(lines, file);
   Parsed parsed;
   parsed.head.classes = header.classes;
   parsed.head.time_unit = "step";

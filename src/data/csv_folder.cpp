@@ -12,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kNone = CsvColumns::kNone;
-
 // the content of labels.csv: a series per row, still without values
 struct LabelTable {
   std::vector<std::string> statics = {}, targets = {};
@@ -74,9 +72,11 @@ LabelTable parse_labels(std::string_view text, const std::string& file, const Ta
     s.id = field(columns.id);
     if (s.id.empty()) refuse(location(columns.id), "expected the id of a series, got nothing");
     if (!ids.insert(s.id).second) refuse(location(columns.id), "duplicate series ", in_quotes(s.id));
-    if (columns.label != kNone && !is_missing(field(columns.label))) s.label = field(columns.label);
-    if (columns.group != kNone && !is_missing(field(columns.group))) s.group = field(columns.group);
-    if (columns.part != kNone) s.part = read_part(field(columns.part), location(columns.part));
+    if (columns.label != CsvColumns::kNone && !is_missing(field(columns.label)))
+      s.label = field(columns.label);
+    if (columns.group != CsvColumns::kNone && !is_missing(field(columns.group)))
+      s.group = field(columns.group);
+    if (columns.part != CsvColumns::kNone) s.part = read_part(field(columns.part), location(columns.part));
     for (const size_t c : columns.statics) s.statics.push_back(number(c));
     for (const size_t c : columns.targets) s.targets.push_back(number(c));
     table.series.push_back(std::move(s));
@@ -117,7 +117,7 @@ void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns
     check_width(rows, columns);
     const auto location = [&](size_t column) { return rows.location(rows.fields()[column].column); };
     const auto field = [&](size_t column) { return rows.fields()[column].text; };
-    if (columns.id != kNone && field(columns.id) != s.id)
+    if (columns.id != CsvColumns::kNone && field(columns.id) != s.id)
       refuse(location(columns.id), "expected series ", in_quotes(s.id), ", as in the file name, got ",
              in_quotes(field(columns.id)));
     const double time = axis.read(field(columns.time), location(columns.time));
@@ -127,7 +127,7 @@ void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns
     s.times.push_back(time);
     for (const size_t c : positions)
       s.values.push_back(number_or_missing_in(columns.names[c], field(c), location(c)));
-    if (columns.label != kNone)
+    if (columns.label != CsvColumns::kNone)
       s.step_labels.emplace_back(is_missing(field(columns.label)) ? "" : field(columns.label));
   }
   if (s.times.empty()) refuse(rows.location(1), "expected rows after the header, got nothing");

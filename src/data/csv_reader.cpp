@@ -10,9 +10,6 @@
 namespace fastweights::data {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr size_t kNone = CsvColumns::kNone;
-
 // a value of the series, not of the row: the same or missing in all rows
 void keep(double& kept, double found, const Location& location, const std::string& name,
           const Series& series) {
@@ -56,16 +53,16 @@ class LongTable {
     for (size_t i = 0; i < columns_.targets.size(); ++i)
       keep(s.targets[i], number(columns_.targets[i]), location(columns_.targets[i]),
            columns_.names[columns_.targets[i]], s);
-    if (columns_.group != kNone)
+    if (columns_.group != CsvColumns::kNone)
       keep(s.group, text(columns_.group), location(columns_.group), names_.group, s);
-    if (columns_.part != kNone) {
+    if (columns_.part != CsvColumns::kNone) {
       const Part part = read_part(text(columns_.part), location(columns_.part));
       if (s.times.size() > 1 && part != s.part)
         refuse(location(columns_.part), "expected the same part in all rows of series '", s.id, "', got ",
                in_quotes(text(columns_.part)));
       s.part = part;
     }
-    if (columns_.label != kNone)
+    if (columns_.label != CsvColumns::kNone)
       s.step_labels.emplace_back(is_missing(text(columns_.label)) ? "" : text(columns_.label));
   }
 

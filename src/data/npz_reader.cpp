@@ -14,7 +14,7 @@ namespace {
 
 using Kind = NpyArray::Kind;
 
-const std::vector<std::string> kNames = {
+const std::vector<std::string> kArrays = {
     "values",       "times",       "offsets",      "lengths",   "labels",   "classes",
     "ids",          "groups",      "parts",        "channels",  "statics",  "targets",
     "static_names", "step_labels", "target_names", "time_unit", "time_zero"};
@@ -25,8 +25,9 @@ class Arrays {
   Arrays(std::map<std::string, NpyArray> arrays, const std::string& file)
       : arrays_(std::move(arrays)), file_(file) {
     for (const auto& [name, array] : arrays_) {
-      if (std::find(kNames.begin(), kNames.end(), name) == kNames.end())
-        refuse_file("unknown array ", in_quotes(name), "; the nearest name is '", nearest(name, kNames), "'");
+      if (std::find(kArrays.begin(), kArrays.end(), name) == kArrays.end())
+        refuse_file("unknown array ", in_quotes(name), "; the nearest name is '", nearest(name, kArrays),
+                    "'");
     }
   }
 
@@ -86,16 +87,16 @@ class Arrays {
 };
 
 // rows of all series one after another, from either layout
-struct Rows {
+struct NpzRows {
   std::vector<int64_t> offsets = {};
   std::vector<double> times = {}, values = {};
   int64_t channels = 0;
   std::string time_unit = {};
 };
 
-Rows flat_rows(const Arrays& arrays) {
+NpzRows flat_rows(const Arrays& arrays) {
   const int64_t n = arrays.find("values")->shape[0];
-  Rows rows = {.offsets = arrays.integers("offsets"), .values = arrays.reals("values")};
+  NpzRows rows = {.offsets = arrays.integers("offsets"), .values = arrays.reals("values")};
   rows.channels = arrays.find("values")->shape[1];
   const std::vector<int64_t>& offsets = rows.offsets;
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != n ||
@@ -108,7 +109,7 @@ Rows flat_rows(const Arrays& arrays) {
 }
 
 // values [B, L, C]; times [B, L], [L] or absent; lengths [B] or absent
-Rows padded_rows(const Arrays& arrays) {
+NpzRows padded_rows(const Arrays& arrays) {
   const std::vector<int64_t> shape = arrays.find("values")->shape;
   const int64_t samples = shape[0], length = shape[1];
   const std::vector<double> values = arrays.reals("values");
@@ -117,7 +118,7 @@ Rows padded_rows(const Arrays& arrays) {
     arrays.check("lengths", {samples});
     lengths = arrays.integers("lengths");
   }
-  Rows rows = {.offsets = {0}, .channels = shape[2]};
+  NpzRows rows = {.offsets = {0}, .channels = shape[2]};
   std::vector<double> times;
   const NpyArray* given = arrays.find("times");
   if (given && given->shape.size() == 2) arrays.check("times", {samples, length});
@@ -198,7 +199,7 @@ std::vector<T> slice(const std::vector<T>& all, int64_t from, int64_t to) {
 }
 
 // chooses between the two layouts
-Rows read_rows(const Arrays& arrays) {
+NpzRows read_rows(const Arrays& arrays) {
   const NpyArray* values = arrays.find("values");
   if (!values) arrays.refuse_file("no array 'values'; expected the shape [N, C] with offsets, or [B, L, C]");
   const bool offsets = arrays.find("offsets") != nullptr;
@@ -209,7 +210,7 @@ Rows read_rows(const Arrays& arrays) {
   return padded_rows(arrays);
 }
 
-DataHead read_head(const Arrays& arrays, const Rows& rows) {
+DataHead read_head(const Arrays& arrays, const NpzRows& rows) {
   DataHead head = {.channels = arrays.texts("channels"), .classes = arrays.texts("classes")};
   if (head.channels.empty() && !rows.values.empty())
     head.channels = numbered_channels(static_cast<size_t>(rows.channels));
@@ -229,7 +230,7 @@ DataHead read_head(const Arrays& arrays, const Rows& rows) {
 
 DataSet parse_npz(std::string_view bytes, const std::string& file) {
   const Arrays arrays(parse_npz_arrays(bytes, file), file);
-  const Rows rows = read_rows(arrays);
+  const NpzRows rows = read_rows(arrays);
   const int64_t samples = static_cast<int64_t>(rows.offsets.size()) - 1;
   if (samples == 0) arrays.refuse_file("no series; expected at least one");
   DataHead head = read_head(arrays, rows);

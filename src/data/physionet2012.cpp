@@ -17,7 +17,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kStatics = 5, kChannels = 37;
 // recorded once per patient at 00:00; the weight may be measured again later
 constexpr std::array<const char*, kStatics> kStaticNames = {"Age", "Gender", "Height", "ICUType", "Weight"};

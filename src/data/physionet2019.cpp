@@ -12,35 +12,35 @@
 namespace fastweights::data {
 namespace {
 
-constexpr size_t kChannels = 34, kStatics = 5, kColumns = 41, kHourColumn = 39, kLabelColumn = 40;
-constexpr std::array<const char*, kColumns> kNames = {"HR",        "O2Sat",        "Temp",
-                                                      "SBP",       "MAP",          "DBP",
-                                                      "Resp",      "EtCO2",        "BaseExcess",
-                                                      "HCO3",      "FiO2",         "pH",
-                                                      "PaCO2",     "SaO2",         "AST",
-                                                      "BUN",       "Alkalinephos", "Calcium",
-                                                      "Chloride",  "Creatinine",   "Bilirubin_direct",
-                                                      "Glucose",   "Lactate",      "Magnesium",
-                                                      "Phosphate", "Potassium",    "Bilirubin_total",
-                                                      "TroponinI", "Hct",          "Hgb",
-                                                      "PTT",       "WBC",          "Fibrinogen",
-                                                      "Platelets", "Age",          "Gender",
-                                                      "Unit1",     "Unit2",        "HospAdmTime",
-                                                      "ICULOS",    "SepsisLabel"};
+constexpr size_t kVitals = 34, kDemographics = 5, kColumns = 41, kHourColumn = 39, kLabelColumn = 40;
+constexpr std::array<const char*, kColumns> kColumnNames = {"HR",        "O2Sat",        "Temp",
+                                                            "SBP",       "MAP",          "DBP",
+                                                            "Resp",      "EtCO2",        "BaseExcess",
+                                                            "HCO3",      "FiO2",         "pH",
+                                                            "PaCO2",     "SaO2",         "AST",
+                                                            "BUN",       "Alkalinephos", "Calcium",
+                                                            "Chloride",  "Creatinine",   "Bilirubin_direct",
+                                                            "Glucose",   "Lactate",      "Magnesium",
+                                                            "Phosphate", "Potassium",    "Bilirubin_total",
+                                                            "TroponinI", "Hct",          "Hgb",
+                                                            "PTT",       "WBC",          "Fibrinogen",
+                                                            "Platelets", "Age",          "Gender",
+                                                            "Unit1",     "Unit2",        "HospAdmTime",
+                                                            "ICULOS",    "SepsisLabel"};
 // the first three days of stays of at least three hours
 constexpr double kLastHour = 72;
 constexpr size_t kLeastRows = 3;
 
 std::vector<std::string> names(size_t first, size_t count) {
-  return {kNames.begin() + first, kNames.begin() + first + count};
+  return {kColumnNames.begin() + first, kColumnNames.begin() + first + count};
 }
 
 void check_header(const std::string& file, Lines& lines) {
   if (!lines.next()) refuse({file}, "expected a header, got an empty file");
   const std::vector<Field> columns = fields(lines.line(), '|');
   for (size_t i = 0; i < std::min(columns.size(), kColumns); ++i) {
-    if (columns[i].text != kNames[i])
-      refuse({file, 1, columns[i].column}, "expected the column '", kNames[i], "', got ",
+    if (columns[i].text != kColumnNames[i])
+      refuse({file, 1, columns[i].column}, "expected the column '", kColumnNames[i], "', got ",
              in_quotes(columns[i].text));
   }
   if (columns.size() != kColumns) refuse({file}, "expected ", kColumns, " columns, got ", columns.size());
@@ -57,8 +57,8 @@ std::array<double, kColumns> row(const std::string& file, const Lines& lines) {
       refuse({file, lines.row(), 1}, "expected ", kColumns, " fields, got ", fields(line, '|').size());
     const std::string_view text = line.substr(begin, end - begin);
     const Location location = {file, lines.row(), static_cast<int64_t>(begin) + 1};
-    values[i] =
-        text == "NaN" ? std::numeric_limits<double>::quiet_NaN() : finite_number(text, location, kNames[i]);
+    values[i] = text == "NaN" ? std::numeric_limits<double>::quiet_NaN()
+                              : finite_number(text, location, kColumnNames[i]);
     begin = end + 1;
   }
   return values;
@@ -72,7 +72,7 @@ void check_hour_and_label(const Location& location, double hour, double before, 
 }
 
 // hours that are missing in the file become rows without observations, so that row = hour
-FileSeries read_patient(const std::string& file) {
+FileSeries read_stay(const std::string& file) {
   const std::string text = read_file(file);
   Lines lines(without_last_ends(text));
   check_header(file, lines);
@@ -86,15 +86,15 @@ FileSeries read_patient(const std::string& file) {
     const std::array<double, kColumns> values = row(file, lines);
     check_hour_and_label({file, lines.row(), 1}, values[kHourColumn], hour, values[kLabelColumn]);
     // of the last line read, even if that is the first one too late, as in the published code
-    series.statics.assign(values.begin() + kChannels, values.begin() + kChannels + kStatics);
+    series.statics.assign(values.begin() + kVitals, values.begin() + kVitals + kDemographics);
     if (values[kHourColumn] > kLastHour) break;
     while (++hour < values[kHourColumn]) {
       series.times.push_back(hour);
-      series.values.insert(series.values.end(), kChannels, std::numeric_limits<double>::quiet_NaN());
+      series.values.insert(series.values.end(), kVitals, std::numeric_limits<double>::quiet_NaN());
       series.step_labels.emplace_back();
     }
     series.times.push_back(hour);
-    series.values.insert(series.values.end(), values.begin(), values.begin() + kChannels);
+    series.values.insert(series.values.end(), values.begin(), values.begin() + kVitals);
     series.step_labels.emplace_back(values[kLabelColumn] == 1 ? "1" : "0");
     if (values[kLabelColumn] == 1) series.label = "1";
   }
@@ -111,11 +111,11 @@ DataSet read_physionet2019(const std::string& path, const ReadOptions& options) 
         path +
         ": no .psv files below it; the PhysioNet challenge 2019 has a file per patient in "
         "training_setA and training_setB");
-  FolderSeries found = read_files(files, options, read_patient);
+  FolderSeries found = read_files(files, options, read_stay);
   return collect_series({.name = file_name(path),
                          .origin = "physionet2019",
-                         .channels = names(0, kChannels),
-                         .statics = names(kChannels, kStatics),
+                         .channels = names(0, kVitals),
+                         .statics = names(kVitals, kDemographics),
                          .classes = {"0", "1"},
                          .time_unit = "hour",
                          .skipped = std::move(found.skipped)},

@@ -34,7 +34,6 @@ double out_of_range(std::string_view text) {
 
 // NaN if missing, nothing if it is neither missing nor a finite number
 std::optional<double> finite_or_missing(std::string_view text) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   if (is_missing(text)) return kNaN;
   const std::optional<double> x = parse_number(text);
   if (!x || std::isinf(*x)) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -14,6 +15,8 @@
 /// Lexical parts of text files: lines, fields and numbers. Bytes above 127 are passed through.
 
 namespace fastweights::data {
+
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();  ///< a missing value
 
 /// A position in a file, as editors count: from 1, columns in bytes.
 struct Location {

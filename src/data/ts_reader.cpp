@@ -9,8 +9,6 @@
 namespace fastweights::data {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
 // the lines with @
 struct TsHeader {
   bool timestamps = false, equal_length = false, class_label = false, target_label = false;
@@ -77,7 +75,7 @@ void read_comment(TsHeader& header, std::string_view line) {
 }
 
 // the lines up to @data
-TsHeader read_header(Lines& lines, const std::string& file) {
+TsHeader read_ts_header(Lines& lines, const std::string& file) {
   TsHeader header;
   while (lines.next()) {
     const std::vector<Field> line = words(lines.line());
@@ -235,7 +233,7 @@ void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, co
 Parsed parse_ts(std::string_view text, const std::string& file) {
   require_text(text, file);
   Lines lines(text);
-  const TsHeader header = read_header(lines, file);
+  const TsHeader header = read_ts_header(lines, file);
   Parsed parsed;
   parsed.head.classes = header.target_label ? std::vector<std::string>() : header.classes;
   parsed.head.time_unit = header.timestamps ? "" : "step";

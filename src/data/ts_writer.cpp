@@ -11,12 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-template <typename... Parts>
-[[noreturn]] void refuse_writing(const std::string& path, const Parts&... parts) {
-  throw std::runtime_error(message(path, ": cannot be written: ", parts...));
-}
-
-void check(const DataSet& data, const std::string& path) {
+void check_ts(const DataSet& data, const std::string& path) {
   if (!data.head.statics.empty() || !data.step_labels.empty())
     refuse_writing(path, "a .ts file cannot store static features or step labels; write .npz");
   if (data.head.targets.size() > 1 || (!data.head.targets.empty() && !data.labels.empty()))
@@ -113,7 +108,7 @@ void write_one(const DataSet& data, const std::string& path) {
 }  // namespace
 
 void write_ts(const DataSet& data, const std::string& path) {
-  check(data, path);
+  check_ts(data, path);
   const std::vector<int64_t> train = samples_in(data, Part::Train), test = samples_in(data, Part::Test);
   const size_t all = data.ids.size();
   if (all == 0 || data.head.channels.empty())

@@ -73,11 +73,6 @@ class Table {
   bool parts_ = false, groups_ = false;
 };
 
-template <typename... Parts>
-[[noreturn]] void refuse_writing(const std::string& path, const Parts&... parts) {
-  throw std::runtime_error(message(path, ": cannot be written: ", parts...));
-}
-
 // rejects names that would not read back
 void check_table(const DataSet& data, const std::string& path) {
   std::set<std::string> names = {"id", "time", "label", "part", "group"};

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
+#include "base/error.h"
 #include "data/npz.h"
 #include "fastweights/data.h"
 
@@ -9,6 +11,12 @@
 /// store is an error, except the time unit, the date of time 0, and, in .ts, ids and groups.
 
 namespace fastweights::data {
+
+/// Content that the format cannot store.
+template <typename... Parts>
+[[noreturn]] void refuse_writing(const std::string& path, const Parts&... parts) {
+  throw std::runtime_error(message(path, ": cannot be written: ", parts...));
+}
 
 /// One table: id, part, group, time, channels, static features, targets, label; empty columns are omitted.
 void write_csv(const DataSet& data, const std::string& path);

@@ -65,7 +65,7 @@ Tensor with_end(const Tensor& rows, const Tensor& offsets, const Tensor& ends) {
 }
 
 // rows of a table that is wherever it is
-Tensor rows_of(const Tensor& table, const Tensor& rows) {
+Tensor select_rows(const Tensor& table, const Tensor& rows) {
   return table.index_select(0, on_device(rows, table.device()));
 }
 
@@ -128,7 +128,7 @@ void Signal::make_hold(const SharedOptions& config, const RaggedSeries& series, 
   const Tensor beyond =
       at::maximum(end_ + (end_ - begin_), at::nextafter(end_, at::full_like(end_, INFINITY)));
   control_ = Control::piecewise_constant({with_end(times, series.offsets, beyond), offsets}, values);
-  first_ = rows_of(values, series.offsets.slice(0, 0, -1));
+  first_ = select_rows(values, series.offsets.slice(0, 0, -1));
 }
 
 void Signal::make_windows(const SharedOptions& config, const RaggedSeries& series, Missing missing) {
@@ -164,7 +164,7 @@ void Signal::make_windows(const SharedOptions& config, const RaggedSeries& serie
     const Tensor last = control_.knots().index_select(0, offsets.slice(0, 1) - 2);
     end_ = end_ + (end_ - last);
   }
-  first_ = rows_of(filled.values, series.offsets.slice(0, 0, -1));
+  first_ = select_rows(filled.values, series.offsets.slice(0, 0, -1));
 }
 
 bool Signal::jumps() const { return !is<NaturalCubic>() && !is<HermiteCubic>(); }

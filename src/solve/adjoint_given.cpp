@@ -12,7 +12,7 @@ namespace fastweights {
 namespace {
 
 // y and its gradient on the way back
-struct Reached {
+struct AdjointState {
   Tensor y, grad_y;  // [...] like y0
 };
 
@@ -66,7 +66,7 @@ struct GivenBackward {
   }
 
   // y starts again from the stored outputs, and their gradients come in
-  Reached at_outputs(Reached reached, int64_t n, const Tensor& ys, const Tensor& grad_ys) const {
+  AdjointState at_outputs(AdjointState reached, int64_t n, const Tensor& ys, const Tensor& grad_ys) const {
     for (const PlannedOutput& output : outputs_at(n)) {
       const Tensor y = ys[output.index], grad = grad_ys[output.index];
       if (!output.rows.defined()) {
@@ -88,7 +88,7 @@ struct GivenBackward {
     std::vector<Tensor> grads;
     for (const Tensor& p : parameters) grads.push_back(at::zeros_like(p));
     // a sample that waits at the end has its last output all the while
-    Reached reached = {ys[-1], at::zeros_like(ys[-1])};
+    AdjointState reached = {ys[-1], at::zeros_like(ys[-1])};
     State state = {layout.pack(no_time, reached.y, reached.grad_y, grads), {}};
     for (auto n = static_cast<int64_t>(plan.steps.size()); n >= 0; --n) {
       if (!outputs_at(n).empty()) {

@@ -43,22 +43,22 @@ void check_moved_grid(const Plan& plan) {
 }
 
 // steps after which sample b is at output j, [T][B]
-using Reached = std::vector<std::vector<int64_t>>;
+using StepCounts = std::vector<std::vector<int64_t>>;
 
 struct SampleGrids {
   Tensor grid;  // [N + 1, B]
-  Reached reached;
+  StepCounts reached;
 };
 
 // whether no time between two outputs is a step of its own
 enum class ZeroSteps { Skip, Take };
 
 // steps from each output to the next
-Reached count_steps(const Tensor& ts, double size, ZeroSteps zero_steps) {
+StepCounts count_steps(const Tensor& ts, double size, ZeroSteps zero_steps) {
   const int64_t outputs = ts.size(0), samples = ts.size(1);
   const Tensor values = ts.detach().contiguous();
   const double* t = values.data_ptr<double>();
-  Reached reached(outputs, std::vector<int64_t>(samples, 0));
+  StepCounts reached(outputs, std::vector<int64_t>(samples, 0));
   for (int64_t j = 1; j < outputs; ++j) {
     for (int64_t b = 0; b < samples; ++b) {
       const double gap = t[j * samples + b] - t[(j - 1) * samples + b];
@@ -77,7 +77,7 @@ Reached count_steps(const Tensor& ts, double size, ZeroSteps zero_steps) {
 // end
 SampleGrids sample_grids(const Tensor& ts, double size, ZeroSteps zero_steps) {
   const int64_t outputs = ts.size(0), samples = ts.size(1);
-  Reached reached = count_steps(ts, size, zero_steps);
+  StepCounts reached = count_steps(ts, size, zero_steps);
   const int64_t longest = samples > 0 ? *std::max_element(reached.back().begin(), reached.back().end()) : 0;
   check_step_count(static_cast<double>(longest) * static_cast<double>(samples), size);
   // grid point n of sample b lies between its outputs left and left + 1, at this fraction of the way
@@ -143,7 +143,7 @@ void place_sample_outputs(Plan& plan) {
   }
 }
 
-void place_reached_outputs(Plan& plan, const Reached& reached) {
+void place_reached_outputs(Plan& plan, const StepCounts& reached) {
   for (size_t j = 0; j < reached.size(); ++j) {
     std::map<int64_t, std::vector<int64_t>> found;
     for (size_t b = 0; b < reached[j].size(); ++b)

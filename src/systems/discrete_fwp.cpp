@@ -97,7 +97,7 @@ std::string memory_name(const DiscreteFwp& o) {
 }
 
 template <RowMemory memory>
-Architecture for_data(const DataShape& shape) {
+Architecture discrete_for_data(const DataShape& shape) {
   DiscreteFwp o = fitted(DiscreteFwp{.memory = memory}, shape);
   o.control.path = Hold{};
   o.heads = 8;
@@ -143,11 +143,11 @@ const ArchitectureType& architecture_type(const DiscreteFwp&) {
        .check = check,
        .make = make,
        .models = {{"linear-transformer", "fast weights by sums of outer products, row by row",
-                   "Katharopoulos et al. 2020", for_data<RowMemory::Sum>},
+                   "Katharopoulos et al. 2020", discrete_for_data<RowMemory::Sum>},
                   {"delta-net", "fast weights by the delta rule, row by row", "Schlag et al. 2021",
-                   for_data<RowMemory::Delta>},
+                   discrete_for_data<RowMemory::Delta>},
                   {"rfwp", "a delta net whose slow net also reads the previous output of its fast net",
-                   "Irie et al. 2021", for_data<RowMemory::Recurrent>}}});
+                   "Irie et al. 2021", discrete_for_data<RowMemory::Recurrent>}}});
   return kType;
 }
 

@@ -150,7 +150,7 @@ class LatentOdeNetwork : public Baseline {
   nn::Linear head_;
 };
 
-Architecture for_data(const DataShape& shape) {
+Architecture latent_for_data(const DataShape& shape) {
   LatentOde o = fitted(LatentOde{}, shape);
   o.control.path = Hold{};
   o.rows.known_channels = shape.known_channels;
@@ -212,7 +212,7 @@ const ArchitectureType& architecture_type(const LatentOde&) {
        .solver = [](LatentOde& o) { return &o.solver; },
        .models = {{"latent-ode",
                    "variational: an ODE-RNN encodes the series backwards, a neural ODE decodes it",
-                   "Rubanova et al. 2019", for_data}}});
+                   "Rubanova et al. 2019", latent_for_data}}});
   return kType;
 }
 

@@ -113,7 +113,7 @@ Architecture in_windows(const DataShape& shape) {
 }
 
 template <FieldForm form>
-Architecture for_data(const DataShape& shape) {
+Architecture cde_for_data(const DataShape& shape) {
   NeuralCde o = needs_windows(shape) ? in_windows(shape).get<NeuralCde>() : fitted(NeuralCde{}, shape);
   o.field.form = form;
   return o;
@@ -157,9 +157,9 @@ const ArchitectureType& architecture_type(const NeuralCde&) {
        .make = make,
        .solver = [](NeuralCde& o) { return &o.solver; },
        .models = {{"ncde", "neural controlled differential equation: z' = F(z) x'(t)", "Kidger et al. 2020",
-                   for_data<FieldForm::Full>},
+                   cde_for_data<FieldForm::Full>},
                   {"ncde-rank-one", "the same with a field F(z) of rank one",
-                   "Kidger et al. 2020, section 6.1", for_data<FieldForm::RankOne>},
+                   "Kidger et al. 2020, section 6.1", cde_for_data<FieldForm::RankOne>},
                   {"nrde", "neural rough differential equation: an NCDE on log-signatures of windows",
                    "Morrill et al. 2021", in_windows}}});
   return kType;

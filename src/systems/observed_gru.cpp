@@ -178,7 +178,7 @@ std::shared_ptr<const Network> make(const ModelConfig& model, const Options& o, 
 }
 
 template <typename Options>
-Architecture for_data(Options options, const DataShape& shape) {
+Architecture gru_for_data(Options options, const DataShape& shape) {
   options = fitted(options, shape);
   options.control.path = Hold{};
   options.rows.known_channels = shape.known_channels;
@@ -195,7 +195,7 @@ const ArchitectureType& architecture_type(const OdeRnn&) {
        .make = make<OdeRnn>,
        .solver = [](OdeRnn& o) { return &o.solver; },
        .models = {{"ode-rnn", "a GRU at observations, a neural ODE in between", "Rubanova et al. 2019",
-                   [](const DataShape& shape) { return for_data(OdeRnn{}, shape); }}}});
+                   [](const DataShape& shape) { return gru_for_data(OdeRnn{}, shape); }}}});
   return kType;
 }
 
@@ -206,10 +206,11 @@ const ArchitectureType& architecture_type(const GapGru&) {
        .fields = visit_options,
        .check = check,
        .make = make<GapGru>,
-       .models = {{"gru-dt", "a GRU that reads the time since the last observation", "Rubanova et al. 2019",
-                   [](const DataShape& shape) { return for_data(GapGru{.form = GapForm::Input}, shape); }},
-                  {"gru-d", "a GRU whose state decays between observations", "Che et al. 2018",
-                   [](const DataShape& shape) { return for_data(GapGru{.form = GapForm::Decay}, shape); }}}});
+       .models = {
+           {"gru-dt", "a GRU that reads the time since the last observation", "Rubanova et al. 2019",
+            [](const DataShape& shape) { return gru_for_data(GapGru{.form = GapForm::Input}, shape); }},
+           {"gru-d", "a GRU whose state decays between observations", "Che et al. 2018",
+            [](const DataShape& shape) { return gru_for_data(GapGru{.form = GapForm::Decay}, shape); }}}});
   return kType;
 }
 

@@ -134,7 +134,7 @@ class OdeRfwpNetwork : public Baseline {
 std::string form_name(const OdeRfwp& o) { return o.form == RfwpForm::Plain ? "ode_rfwp" : "latent_ode_rfwp"; }
 
 template <RfwpForm form>
-Architecture for_data(const DataShape& shape) {
+Architecture rfwp_for_data(const DataShape& shape) {
   OdeRfwp o = fitted(OdeRfwp{.form = form}, shape);
   o.control.path = Hold{};
   o.rows.known_channels = shape.known_channels;
@@ -198,9 +198,9 @@ const ArchitectureType& architecture_type(const OdeRfwp&) {
        .solver = [](OdeRfwp& o) { return &o.solver; },
        .models = {
            {"ode-rfwp", "a recurrent fast weight programmer, its state in a neural ODE between observations",
-            "Irie et al. 2022, section 3.3", for_data<RfwpForm::Plain>},
+            "Irie et al. 2022, section 3.3", rfwp_for_data<RfwpForm::Plain>},
            {"latent-ode-rfwp", "the same with a variational initial state", "Irie et al. 2022, section 3.3",
-            for_data<RfwpForm::Latent>}}});
+            rfwp_for_data<RfwpForm::Latent>}}});
   return kType;
 }
 

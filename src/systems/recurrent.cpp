@@ -70,7 +70,7 @@ std::string cell_name(const Recurrent& o) {
 }
 
 template <RecurrentCell cell>
-Architecture for_data(const DataShape& shape) {
+Architecture recurrent_for_data(const DataShape& shape) {
   Recurrent o = fitted(Recurrent{.cell = cell}, shape);
   o.control.path = Hold{};
   return o;
@@ -106,11 +106,11 @@ const ArchitectureType& architecture_type(const Recurrent&) {
        .check = check,
        .make = make,
        .models = {{"gru", "gated recurrent units over rows, with time and mask", "Cho et al. 2014",
-                   for_data<RecurrentCell::Gru>},
+                   recurrent_for_data<RecurrentCell::Gru>},
                   {"lstm", "long short-term memory over rows, with time and mask",
-                   "Hochreiter and Schmidhuber 1997", for_data<RecurrentCell::Lstm>},
+                   "Hochreiter and Schmidhuber 1997", recurrent_for_data<RecurrentCell::Lstm>},
                   {"lem", "long expressive memory over rows, with time and mask", "Rusch et al. 2022",
-                   for_data<RecurrentCell::Lem>}}});
+                   recurrent_for_data<RecurrentCell::Lem>}}});
   return kType;
 }
 

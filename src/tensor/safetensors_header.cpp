@@ -22,7 +22,7 @@ struct Type {
   const char* name;
   int64_t size;
 };
-constexpr std::array<Type, 8> kTypes = {
+constexpr std::array<Type, 8> kTypeSizes = {
     {{"F64", 8}, {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}, {"BOOL", 1}}};
 
 template <typename... Parts>
@@ -203,7 +203,7 @@ void check_layout(const SafetensorsHeader& header, int64_t data_size) {
 }  // namespace
 
 int64_t safetensors_type_size(std::string_view type) {
-  for (const Type& known : kTypes) {
+  for (const Type& known : kTypeSizes) {
     if (type == known.name) return known.size;
   }
   return 0;

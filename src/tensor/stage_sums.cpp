@@ -18,8 +18,6 @@ const Tensor& greeting() {
   return kGreeting;
 }
 
-Edge edge_of(const Tensor& tensor) { return torch::autograd::impl::gradient_edge(tensor); }
-
 }  // namespace
 
 /// What the sums of one step share in the backward pass.
@@ -101,7 +99,9 @@ Tensor StageSums::next(const std::vector<Tensor>& slopes, std::vector<double> we
   node->shared = shared_;
   node->index = slopes.size() - 1;
   node->first = !recorded_before;
-  node->set_next_edges({edge_of(slopes.back()), recorded_before ? Edge(shared_->latest, 1) : edge_of(base_)});
+  node->set_next_edges(
+      {torch::autograd::impl::gradient_edge(slopes.back()),
+       recorded_before ? Edge(shared_->latest, 1) : torch::autograd::impl::gradient_edge(base_)});
   torch::autograd::set_history(out, node);
   node->add_input_metadata(greeting());
   shared_->latest = node;

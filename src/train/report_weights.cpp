@@ -9,10 +9,6 @@
 namespace fastweights {
 namespace {
 
-bool is_classification(TaskKind kind) {
-  return kind == TaskKind::Classification || kind == TaskKind::StepClassification;
-}
-
 const std::vector<std::string>& output_names(const TrainedModel& trained) {
   const Preparation& p = trained.preparation;
   if (trained.task.kind == TaskKind::Regression) return p.targets;

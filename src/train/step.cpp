@@ -5,12 +5,6 @@
 namespace fastweights {
 namespace {
 
-std::vector<Tensor> tensors_of(const NamedParameters& parameters) {
-  std::vector<Tensor> result;
-  for (const auto& [name, tensor] : parameters) result.push_back(tensor);
-  return result;
-}
-
 Tensor flat(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> parts;
   parts.reserve(tensors.size());
@@ -26,6 +20,12 @@ double norm_of(const std::vector<Tensor>& tensors) {
 }
 
 }  // namespace
+
+std::vector<Tensor> tensors_of(const NamedParameters& parameters) {
+  std::vector<Tensor> result;
+  for (const auto& [name, tensor] : parameters) result.push_back(tensor);
+  return result;
+}
 
 ComputedStep compute_gradient(const StepWork& work, const PreparedBatch& input, const Batch& truth,
                               const PassOptions& options) {

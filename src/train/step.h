@@ -10,6 +10,8 @@ namespace fastweights {
 
 using LossFunction = std::function<Tensor(const Tensor& outputs, const Batch& batch)>;
 
+std::vector<Tensor> tensors_of(const NamedParameters& parameters);
+
 /// A batch on the device of the model, with the truth about it.
 struct ReadyBatch {
   std::vector<int64_t> samples;

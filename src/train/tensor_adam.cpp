@@ -4,15 +4,10 @@
 
 #include "train/checkpoint.h"
 #include "train/device_adam.h"
+#include "train/step.h"
 
 namespace fastweights {
 namespace {
-
-std::vector<Tensor> tensors_of(const NamedParameters& parameters) {
-  std::vector<Tensor> result;
-  for (const auto& [name, tensor] : parameters) result.push_back(tensor);
-  return result;
-}
 
 class TensorAdam final : public Optimiser {
  public:

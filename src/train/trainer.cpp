@@ -20,10 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-bool is_classification(TaskKind kind) {
-  return kind == TaskKind::Classification || kind == TaskKind::StepClassification;
-}
-
 // values for what was left open
 TrainConfig completed(TrainConfig config, const TrainData& data) {
   const int64_t samples = data.train.samples();

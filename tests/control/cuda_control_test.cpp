@@ -25,15 +25,15 @@ void expect_close(const Tensor& got, const Tensor& expected, const std::string& 
       << what << ": " << (a - b).abs().max().item<double>();
 }
 
-struct Case {
+struct PathCase {
   int64_t channels;
   double missing;  // share
 };
 
-const std::vector<Case> kCases = {{1, 0}, {3, 0.3}, {5, 0.95}, {20, 0.6}};
+const std::vector<PathCase> kCases = {{1, 0}, {3, 0.3}, {5, 0.95}, {20, 0.6}};
 
 // lengths 2 to 200, and channels that are never observed, only at the ends or only in between
-RaggedSeries some_series(const Case& c) {
+RaggedSeries some_series(const PathCase& c) {
   Random random(17);
   std::vector<double> times;
   std::vector<float> values;
@@ -155,7 +155,7 @@ TEST(CudaControl, CoefficientsAndSamplesAreThoseOfTheCpu) {
       {PathKind::NaturalEndPoint, {.interpolation = NaturalCubic{EndFilling::EndPoint}}},
       {PathKind::Hermite, {.interpolation = HermiteCubic{}}},
       {PathKind::Linear, {.interpolation = Linear{}}}};
-  for (const Case& c : kCases) {
+  for (const PathCase& c : kCases) {
     const RaggedSeries series = some_series(c);
     for (const Path& path : paths) {
       const std::string what =
@@ -168,7 +168,7 @@ TEST(CudaControl, CoefficientsAndSamplesAreThoseOfTheCpu) {
 }
 
 TEST(CudaControl, RectilinearKnotsAreThoseOfTheCpu) {
-  for (const Case& c : kCases) {
+  for (const PathCase& c : kCases) {
     const RaggedSeries series = some_series(c);
     const int64_t time_channel = c.channels - 1;
     const Control control(series, {.interpolation = Rectilinear{time_channel}});
@@ -181,7 +181,7 @@ TEST(CudaControl, RectilinearKnotsAreThoseOfTheCpu) {
 }
 
 TEST(CudaControl, WhatWasObservedLastGoesOn) {
-  for (const Case& c : kCases) {
+  for (const PathCase& c : kCases) {
     const RaggedSeries series = some_series(c);
     Tensor got = unset(series.values.sizes());
     const kernels::CudaSeries there = pointers({series.values, {}, series.offsets});

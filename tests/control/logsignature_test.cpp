@@ -11,7 +11,7 @@ using testing::irregular_times;
 using testing::random;
 using testing::relative_error;
 
-RaggedSeries ragged_batch(int64_t channels) {
+RaggedSeries signature_batch(int64_t channels) {
   return ragged({irregular_times(6, 1), irregular_times(2, 2), irregular_times(13, 3)},
                 {random({6, channels}, 4), random({2, channels}, 5), random({13, channels}, 6)});
 }
@@ -22,7 +22,7 @@ Tensor rows(const RaggedSeries& series, int64_t b) {
 
 TEST(LogSignature, ExpandedIsTheTensorLogarithm) {
   for (int64_t channels : {1, 2, 3, 9}) {
-    const RaggedSeries series = ragged_batch(channels);
+    const RaggedSeries series = signature_batch(channels);
     for (int64_t depth = 1; depth <= (channels > 3 ? 3 : 5); ++depth) {
       const Tensor ours = logsignature(series, {depth, LogSignatureBasis::Expanded});
       const Tensor plain_signature = signature(series, depth);
@@ -38,7 +38,7 @@ TEST(LogSignature, ExpandedIsTheTensorLogarithm) {
 
 // brackets are coordinates: expanding them gives the tensor logarithm again
 TEST(LogSignature, BracketsSpanTheSameElement) {
-  const RaggedSeries series = ragged_batch(3);
+  const RaggedSeries series = signature_batch(3);
   const Tensor brackets = logsignature(series, {3, LogSignatureBasis::Brackets});
   const Tensor full = logsignature(series, {3, LogSignatureBasis::Expanded});
   const auto outer = [](const Tensor& a, const Tensor& b) {
@@ -69,7 +69,7 @@ TEST(LogSignature, DoesNotSeeRepeatedPointsOrSpeed) {
 }
 
 TEST(LogSignature, GradientsAgreeWithCentralDifferences) {
-  const RaggedSeries series = ragged_batch(3);
+  const RaggedSeries series = signature_batch(3);
   for (const auto basis :
        {LogSignatureBasis::Words, LogSignatureBasis::Brackets, LogSignatureBasis::Expanded}) {
     const LogSignatureOptions options = {4, basis};
@@ -110,7 +110,7 @@ TEST(LogSignature, GradientOfALongPathIsExact) {
 }
 
 TEST(LogSignatureWindows, AreTheLogSignaturesOfTheirPoints) {
-  const RaggedSeries series = ragged_batch(3);
+  const RaggedSeries series = signature_batch(3);
   const LogSignatureOptions options = {.depth = 3};
   const WindowedLogSignature kept = logsignature_windows(series, PointWindows{4, WindowTail::Keep}, options);
   const WindowedLogSignature dropped = logsignature_windows(series, PointWindows{4}, options);
@@ -134,7 +134,7 @@ TEST(LogSignatureWindows, AreTheLogSignaturesOfTheirPoints) {
 
 // Chen: windows that cover the path multiply to the whole; at depth 1 they simply add up
 TEST(LogSignatureWindows, OfAnyDurationCoverThePath) {
-  const RaggedSeries series = ragged_batch(2);
+  const RaggedSeries series = signature_batch(2);
   for (double duration : {0.3, 1.0, 100.0, 3e9, 1e300}) {
     const WindowedLogSignature windows =
         logsignature_windows(series, DurationWindows{duration}, {.depth = 1});
@@ -161,7 +161,7 @@ TEST(LogSignatureWindows, OfADurationAreNeverEmpty) {
 }
 
 TEST(LogSignatureWindows, GradientsReachSharedPointsAndInsertedBorders) {
-  const RaggedSeries series = ragged_batch(2);
+  const RaggedSeries series = signature_batch(2);
   for (const Windows& windows : {Windows(PointWindows{3, WindowTail::Keep}), Windows(DurationWindows{0.7})}) {
     const auto loss = [&](const Tensor& x) {
       return logsignature_windows({x, series.times, series.offsets}, windows, {.depth = 3})
@@ -184,7 +184,7 @@ TEST(LogSignature, MissingValuesAreFilledOnStraightLines) {
 }
 
 TEST(LogSignature, FloatFollowsDouble) {
-  const RaggedSeries series = ragged_batch(7);
+  const RaggedSeries series = signature_batch(7);
   const RaggedSeries single = {series.values.to(at::kFloat), series.times, series.offsets};
   EXPECT_LT(relative_error(logsignature(single, {.depth = 3}), logsignature(series, {.depth = 3})), 1e-5);
 }
@@ -198,7 +198,7 @@ TEST(LogSignature, SizesAndNamesOfTheBasis) {
 }
 
 TEST(LogSignature, BadInputIsNamed) {
-  const RaggedSeries series = ragged_batch(2);
+  const RaggedSeries series = signature_batch(2);
   const auto has = [](const std::string& text, const std::string& part) {
     EXPECT_NE(text.find(part), std::string::npos) << "said: " << text;
   };

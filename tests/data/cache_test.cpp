@@ -48,7 +48,7 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
          (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(double)) == 0);
 }
 
-void expect_same(const DataSet& a, const DataSet& b) {
+void expect_equal_sets(const DataSet& a, const DataSet& b) {
   EXPECT_EQ(a.head.name, b.head.name);
   EXPECT_EQ(a.head.origin, b.head.origin);
   EXPECT_EQ(a.head.channels, b.head.channels);
@@ -85,9 +85,9 @@ class Cache : public ::testing::Test {
 
 TEST_F(Cache, TheSecondTimeNothingIsRead) {
   const std::string file = folder_.write("data.csv", "a,b\n");
-  expect_same(read(file), sample_set());
+  expect_equal_sets(read(file), sample_set());
   EXPECT_EQ(reads_, 1);
-  expect_same(read(file), sample_set());
+  expect_equal_sets(read(file), sample_set());
   EXPECT_EQ(reads_, 1);
 }
 
@@ -95,7 +95,7 @@ TEST_F(Cache, ASetWithoutAnythingOptionalComesBack) {
   const std::string file = folder_.path("bare.safetensors");
   const DataSet bare = collect_series({.channels = {"x"}}, {{.id = "1", .times = {0}, .values = {1}}});
   save_prepared(file, bare, "key");
-  expect_same(load_prepared(file, "key").value(), bare);
+  expect_equal_sets(load_prepared(file, "key").value(), bare);
   EXPECT_FALSE(load_prepared(file, "another").has_value());
 }
 
@@ -171,7 +171,7 @@ TEST_F(Cache, DamageIsFoundAndRepaired) {
   int expected = 1;
   const auto expect_repair = [&](const std::string& bytes) {
     std::ofstream(cache, std::ios::binary) << bytes;
-    expect_same(read(file), sample_set());
+    expect_equal_sets(read(file), sample_set());
     EXPECT_EQ(reads_, ++expected);
     read(file);
     EXPECT_EQ(reads_, expected);

@@ -13,7 +13,7 @@ namespace {
 using testing::error_message;
 using testing::ScratchFolder;
 
-const std::string kHeader =
+const std::string kStayHeader =
     "HR|O2Sat|Temp|SBP|MAP|DBP|Resp|EtCO2|BaseExcess|HCO3|FiO2|pH|PaCO2|SaO2|AST|BUN|Alkalinephos|Calcium|"
     "Chloride|Creatinine|Bilirubin_direct|Glucose|Lactate|Magnesium|Phosphate|Potassium|Bilirubin_total|"
     "TroponinI|Hct|Hgb|PTT|WBC|Fibrinogen|Platelets|Age|Gender|Unit1|Unit2|HospAdmTime|ICULOS|SepsisLabel\n";
@@ -27,7 +27,7 @@ std::string row(const std::string& heart_rate, const std::string& hour, const st
 }
 
 std::string hours(int first, int last) {
-  std::string text = kHeader;
+  std::string text = kStayHeader;
   for (int hour = first; hour <= last; ++hour) text += row("60", std::to_string(hour), "0");
   return text;
 }
@@ -36,7 +36,7 @@ DataSet read(const ScratchFolder& folder, const ReadOptions& options = {}) {
   return read_physionet2019(folder.path(), options);
 }
 
-std::string error_of(const std::string& text) {
+std::string stay_error(const std::string& text) {
   ScratchFolder folder;
   folder.write("p1.psv", text);
   const std::string error = error_message<std::runtime_error>([&] { read(folder); });
@@ -47,7 +47,7 @@ std::string error_of(const std::string& text) {
 TEST(PhysioNet2019, RowsAreHours) {
   ScratchFolder folder;
   folder.write("training_setA/p1.psv",
-               kHeader + row("97", "2", "0") + row("NaN", "3", "0") + row("89.5", "6", "1"));
+               kStayHeader + row("97", "2", "0") + row("NaN", "3", "0") + row("89.5", "6", "1"));
   const DataSet data = read(folder);
   ASSERT_EQ(data.samples(), 1);
   EXPECT_EQ(data.times, (std::vector<double>{1, 2, 3, 4, 5, 6}));
@@ -125,7 +125,7 @@ TEST(PhysioNet2019, ManyFilesOnManyThreadsKeepTheirOrder) {
 TEST(PhysioNet2019, BrokenFilesStopOrAreListed) {
   ScratchFolder folder;
   folder.write("p1.psv", hours(1, 3));
-  folder.write("p2.psv", kHeader + row("6o", "1", "0"));
+  folder.write("p2.psv", kStayHeader + row("6o", "1", "0"));
   folder.write("p3.psv", "");
   EXPECT_EQ(error_message<std::runtime_error>([&] { read(folder); }),
             folder.path("p2.psv:2:1: column 'HR': expected a number, got '6o'"));
@@ -137,19 +137,20 @@ TEST(PhysioNet2019, BrokenFilesStopOrAreListed) {
 }
 
 TEST(PhysioNet2019, EveryMistakeIsNamed) {
-  EXPECT_EQ(error_of("HR|O2Sat|Tmp\n"), "1:10: expected the column 'Temp', got 'Tmp'");
-  EXPECT_EQ(error_of("HR|O2Sat\n"), "1:1: expected 41 columns, got 2");
-  EXPECT_EQ(error_of(kHeader + "60|NaN\n"), "2:1: expected 41 fields, got 2");
-  EXPECT_EQ(error_of(kHeader + row("60", "1", "0|7")), "2:1: expected 41 fields, got 42");
-  EXPECT_EQ(error_of(kHeader + row("inf", "1", "0")), "2:1: column 'HR': expected a number, got 'inf'");
-  EXPECT_EQ(error_of(kHeader + row("", "1", "0")), "2:1: column 'HR': expected a number, got ''");
-  EXPECT_EQ(error_of(kHeader + row("60", "0", "0")),
+  EXPECT_EQ(stay_error("HR|O2Sat|Tmp\n"), "1:10: expected the column 'Temp', got 'Tmp'");
+  EXPECT_EQ(stay_error("HR|O2Sat\n"), "1:1: expected 41 columns, got 2");
+  EXPECT_EQ(stay_error(kStayHeader + "60|NaN\n"), "2:1: expected 41 fields, got 2");
+  EXPECT_EQ(stay_error(kStayHeader + row("60", "1", "0|7")), "2:1: expected 41 fields, got 42");
+  EXPECT_EQ(stay_error(kStayHeader + row("inf", "1", "0")), "2:1: column 'HR': expected a number, got 'inf'");
+  EXPECT_EQ(stay_error(kStayHeader + row("", "1", "0")), "2:1: column 'HR': expected a number, got ''");
+  EXPECT_EQ(stay_error(kStayHeader + row("60", "0", "0")),
             "2:1: column 'ICULOS': expected a whole number of at least 1, got 0");
-  EXPECT_EQ(error_of(kHeader + row("60", "NaN", "0")),
+  EXPECT_EQ(stay_error(kStayHeader + row("60", "NaN", "0")),
             "2:1: column 'ICULOS': expected a whole number of at least 1, got nan");
-  EXPECT_EQ(error_of(kHeader + row("60", "4", "0") + row("60", "4", "0")),
+  EXPECT_EQ(stay_error(kStayHeader + row("60", "4", "0") + row("60", "4", "0")),
             "3:1: column 'ICULOS': expected an hour after 4, got 4");
-  EXPECT_EQ(error_of(kHeader + row("60", "1", "2")), "2:1: column 'SepsisLabel': expected 0 or 1, got 2");
+  EXPECT_EQ(stay_error(kStayHeader + row("60", "1", "2")),
+            "2:1: column 'SepsisLabel': expected 0 or 1, got 2");
 }
 
 TEST(PhysioNet2019, AFolderWithoutPatientsIsAnError) {

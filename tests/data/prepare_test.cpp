@@ -7,7 +7,7 @@ namespace fastweights::data {
 namespace {
 
 using testing::error_message;
-using Texts = std::vector<std::string>;
+using Words = std::vector<std::string>;
 
 // channels x and y of one series after another
 DataSet set_of(const std::vector<std::vector<double>>& times,
@@ -27,7 +27,7 @@ TEST(Prepare, MeanAndDeviationAreThoseOfObservedValues) {
   EXPECT_DOUBLE_EQ(p.channel_scales[1].mean, 3);
   EXPECT_DOUBLE_EQ(p.channel_scales[1].deviation, std::sqrt(3.0) + 1e-5);
   EXPECT_DOUBLE_EQ(p.channel_scales[0].undo(p.channel_scales[0](12.5)), 12.5);
-  EXPECT_EQ(p.channels, (Texts{"x", "y"}));
+  EXPECT_EQ(p.channels, (Words{"x", "y"}));
   EXPECT_EQ(p.time_unit, "hour");
 }
 
@@ -208,7 +208,7 @@ TEST(Prepare, MatchedDataNeedNotKnowTheirTargets) {
   data.head.targets = {};
   data.targets = {};
   const DataSet same = match_data(data, fit_preparation(full_set()));
-  EXPECT_EQ(same.head.targets, (Texts{"days", "cost"}));
+  EXPECT_EQ(same.head.targets, (Words{"days", "cost"}));
   expect_equal(same.targets, {kMissing, kMissing}, "target");
 }
 

@@ -29,7 +29,7 @@ TEST(DataFormats, TheSameTableLongPerSeriesAndAsArraysIsTheSameSet) {
 }
 
 // everything a set can hold
-DataSet full_set() {
+DataSet written_set() {
   const DataHead head = {.name = "full set",
                          .channels = {"heart rate", "x,\"y\""},
                          .statics = {"age"},
@@ -56,7 +56,7 @@ DataSet full_set() {
 
 TEST(DataWriters, ArraysKeepEverything) {
   const TestFolder folder;
-  const DataSet data = full_set();
+  const DataSet data = written_set();
   for (const Packing packing : {Packing::Stored, Packing::Deflated}) {
     if (packing == Packing::Deflated && !can_deflate()) continue;
     write_npz(data, folder.path("new/f.npz"), packing);
@@ -70,7 +70,7 @@ TEST(DataWriters, ArraysKeepEverything) {
 
 TEST(DataWriters, FoldersOfTablesKeepAllButTheOrderOfClasses) {
   const TestFolder folder;
-  DataSet data = full_set();
+  DataSet data = written_set();
   write_csv_folder(data, folder.path("d"));
   const DataSet back = read_csv_folder(folder.path("d"), {.columns = {.targets = {"days", "cost"}}});
   // a class that no series has is not found, and numbers do not sort as numbers beside a word
@@ -85,7 +85,7 @@ TEST(DataWriters, FoldersOfTablesKeepAllButTheOrderOfClasses) {
 
 TEST(DataWriters, LongTablesComeBackWhenTheirColumnsAreNamed) {
   const TestFolder folder;
-  DataSet data = full_set();
+  DataSet data = written_set();
   EXPECT_NE(refusal([&] { write_csv(data, folder.path("f.csv")); }).find("labels of series and of steps"),
             std::string::npos);
   data.step_labels.clear();
@@ -131,7 +131,7 @@ TEST(DataWriters, WhatAFormatHasNoPlaceForIsRefused) {
   };
   DataSet plain =
       collect_series({.channels = {"x"}}, {{.id = "a", .times = {0}, .values = {1}, .label = "u v"}});
-  EXPECT_EQ(said(full_set(), "f.ts", "ts"),
+  EXPECT_EQ(said(written_set(), "f.ts", "ts"),
             "cannot be written: a .ts file cannot store static features or step labels; write .npz");
   EXPECT_EQ(said(plain, "f.ts", ""), "cannot be written: a .ts file cannot store the class name 'u v'");
   plain.head.classes = {"NA"};
@@ -148,9 +148,9 @@ TEST(DataWriters, WhatAFormatHasNoPlaceForIsRefused) {
   plain.head.channels = {"x"};
   plain.ids = {"../a"};
   EXPECT_EQ(said(plain, "d", ""), "cannot be written: '../a.csv' cannot be the name of a file there");
-  EXPECT_EQ(said(select_series(full_set(), {0, 0}), "f.csv", ""),
+  EXPECT_EQ(said(select_series(written_set(), {0, 0}), "f.csv", ""),
             "cannot be written: empty or duplicate id 'a b'");
-  DataSet two = full_set();
+  DataSet two = written_set();
   two.head.statics.clear();
   two.step_labels.clear();
   EXPECT_EQ(said(two, "f.ts", ""),
@@ -161,7 +161,7 @@ TEST(DataWriters, WhatAFormatHasNoPlaceForIsRefused) {
 TEST(DataWriters, AFileThatCannotBeWrittenSaysSo) {
   const TestFolder folder;
   const std::string file = folder.file("file", "");
-  EXPECT_EQ(refusal([&] { write_npz(full_set(), file + "/f.npz"); }), file + "/f.npz: cannot be written");
+  EXPECT_EQ(refusal([&] { write_npz(written_set(), file + "/f.npz"); }), file + "/f.npz: cannot be written");
 }
 
 }  // namespace

@@ -25,16 +25,16 @@ void compare_gradients(GoldenFile& file, const std::string& prefix, const Publis
   }
 }
 
-struct Run {
+struct FwpRun {
   std::string prefix;
   Gradient gradient;
   FirstStepGradient first_step = FirstStepGradient::None;
 };
 
 // which gradients the file has, and how we make them
-std::vector<Run> runs_of(const GoldenFile& file) {
+std::vector<FwpRun> runs_of(const GoldenFile& file) {
   // kernels have no adjoint
-  std::vector<Run> runs;
+  std::vector<FwpRun> runs;
   if (file.target().backend == Backend::Reference) runs.push_back({"grad_adjoint", Gradient::Adjoint});
   const bool adaptive = !file.names("grad_direct_detached.").empty();
   const bool joint_search =
@@ -54,7 +54,7 @@ std::vector<Run> runs_of(const GoldenFile& file) {
 void compare_runs(GoldenFile& file, PublishedModel& published, const std::vector<std::string>& weights) {
   const SolverConfig given = ProgrammerConfig(published.model.config()).solver;
   const double tolerance = tolerance_of(file, published);
-  for (const Run& run : runs_of(file)) {
+  for (const FwpRun& run : runs_of(file)) {
     SolverConfig solver = given;
     solver.gradient = run.gradient;
     if (auto* adaptive = std::get_if<AdaptiveSteps>(&solver.steps))

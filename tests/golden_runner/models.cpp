@@ -8,12 +8,12 @@
 namespace fastweights::golden {
 namespace {
 
-bool flag(const GoldenFile& file, const std::string& key) {
+bool model_flag(const GoldenFile& file, const std::string& key) {
   return file.has_text(key) && file.json(key).get<bool>();
 }
 
 // torchdiffeq's arguments
-void read_solver(const GoldenFile& file, SolverConfig& solver) {
+void read_model_solver(const GoldenFile& file, SolverConfig& solver) {
   if (!file.has_text("solver_method")) return;
   solver.method = method(file.text("solver_method"));
   const nlohmann::json options = file.json("solver_options");
@@ -36,7 +36,7 @@ void read_solver(const GoldenFile& file, SolverConfig& solver) {
   if (arguments.contains("rtol")) solver.steps = adaptive;
 }
 
-ProgrammerConfig spline_config(GoldenFile& file) {
+ProgrammerConfig spline_programmer(GoldenFile& file) {
   const std::string name = file.text("model_name");
   const bool from_static = file.has("in.static");
   ProgrammerConfig config =
@@ -46,8 +46,8 @@ ProgrammerConfig spline_config(GoldenFile& file) {
   config.heads = static_cast<int64_t>(file.number("num_heads"));
   config.feed_forward_size = static_cast<int64_t>(file.number("trafo_ff_dim"));
   config.outputs = static_cast<int64_t>(file.number("output_channels"));
-  config.value_norm = flag(file, "use_v_laynorm");
-  if (flag(file, "delta_post_tanh")) {
+  config.value_norm = model_flag(file, "use_v_laynorm");
+  if (model_flag(file, "delta_post_tanh")) {
     if (config.rule != "delta_pre") throw std::runtime_error("not understood: delta_post_tanh with " + name);
     config.rule = "delta_post";
   }
@@ -59,7 +59,7 @@ ProgrammerConfig spline_config(GoldenFile& file) {
     config.static_features = file.tensor("in.static").size(1);
     config.static_hidden_size = file.tensor("param.model.linear1.weight").size(0);
   }
-  read_solver(file, config.solver);
+  read_model_solver(file, config.solver);
   config.backend = file.target().backend;
   return config;
 }
@@ -85,7 +85,7 @@ void compare_coefficients(GoldenFile& file) {
 
 PublishedModel spline_model(GoldenFile& file) {
   PublishedModel result = {
-      Model(spline_config(file), {.type = file.target().type, .device = file.target().device}), {}, {}};
+      Model(spline_programmer(file), {.type = file.target().type, .device = file.target().device}), {}, {}};
   result.names = published::load_parameters(result.model, file_parameters(file));
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
   result.input.series = shared_times(times, data);

@@ -55,7 +55,7 @@ struct Trajectories {
   }
 };
 
-struct Run {
+struct RfwpRun {
   Tensor next_states;  // [N, T, S]
   Tensor latent;       // [N, T, D], before each step
   Tensor w;            // [N, T, H, d, d], after each step
@@ -64,8 +64,8 @@ struct Run {
 // whether a step reads what happened, or what the model itself said would happen
 enum class Fed { Observed, Own };
 
-Run run(const EnvironmentModel& model, const SolverConfig& solver, const Trajectories& seen, const Tensor& h0,
-        Fed fed) {
+RfwpRun run(const EnvironmentModel& model, const SolverConfig& solver, const Trajectories& seen,
+            const Tensor& h0, Fed fed) {
   const Tensor gaps = seen.gaps(), data = seen.data();
   RfwpState state = {h0, {}};
   if (model.heads > 0) {
@@ -86,7 +86,7 @@ Run run(const EnvironmentModel& model, const SolverConfig& solver, const Traject
   return {at::stack(next, 1), at::stack(latent, 1), w.empty() ? Tensor() : at::stack(w, 1)};
 }
 
-struct Problem {
+struct RfwpProblem {
   GoldenFile& file;
   Parameters parameters;
   EnvironmentModel model;
@@ -116,7 +116,7 @@ struct Problem {
       file.compare("out.z0_mean", first.mean, kTolerance);
       file.compare("out.z0_std", first.deviation(), kTolerance);
     }
-    const Run said = run(model, solver, seen, h0, Fed::Observed);
+    const RfwpRun said = run(model, solver, seen, h0, Fed::Observed);
     losses["mse"] = at::mse_loss(inside(said.next_states), inside(seen.states.slice(1, 1)));
     losses["dt"] = timer_loss(said.latent);
     file.compare("out.next_states", said.next_states, kTolerance);
@@ -147,7 +147,7 @@ struct Problem {
     const at::NoGradGuard no_grad;
     const Tensor h0 =
         model.encode ? file.tensor("in.prior_sample") : at::zeros({seen.samples(), model.size}, at::kDouble);
-    const Run said = run(model, solver, seen, h0, Fed::Own);
+    const RfwpRun said = run(model, solver, seen, h0, Fed::Own);
     file.compare("rollout.next_states", said.next_states, kTolerance);
     file.compare("rollout.latent", said.latent, kTolerance);
   }
@@ -185,7 +185,7 @@ void check_rfwp(GoldenFile& file) {
     return file.fail("not understood: state_dim or action_dim");
   Parameters parameters(file);
   const EnvironmentModel model = make_environment_model(file, parameters);
-  Problem problem = {file, parameters, model, seen};
+  RfwpProblem problem = {file, parameters, model, seen};
 
   SolverConfig solver = published_solver(file);
   problem.train(solver, "grad_direct_detached.");

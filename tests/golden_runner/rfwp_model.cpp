@@ -45,7 +45,7 @@ std::string Parameters::unused() const {
 
 namespace {
 
-int64_t whole(const GoldenFile& file, const std::string& key) {
+int64_t size_of(const GoldenFile& file, const std::string& key) {
   return static_cast<int64_t>(file.number(key));
 }
 
@@ -69,8 +69,9 @@ Rule rule_of(const std::string& name) {
 RfwpCell rfwp_cell(const GoldenFile& file, Parameters& parameters) {
   const Rule rule = rule_of(file.text("rule"));
   RfwpCell cell;
-  cell.wiring = rfwp_wiring(rule, whole(file, "latent_dim"), whole(file, "num_heads"));
-  if (cell.wiring.key_width != whole(file, "head_dim")) throw std::runtime_error("not understood: head_dim");
+  cell.wiring = rfwp_wiring(rule, size_of(file, "latent_dim"), size_of(file, "num_heads"));
+  if (cell.wiring.key_width != size_of(file, "head_dim"))
+    throw std::runtime_error("not understood: head_dim");
   cell.merged = published_merging(rule);
   cell.input = parameters.linear("update_layer.input_proj");
   cell.norm = parameters.layer_norm("update_layer.input_layer_norm");
@@ -81,7 +82,8 @@ RfwpCell rfwp_cell(const GoldenFile& file, Parameters& parameters) {
   cell.query = parameters.linear("query_net");
   cell.out = parameters.linear("out_proj");
   cell.ff = parameters.feed_forward("ff_block");
-  if (cell.ff.in.weight.size(0) != whole(file, "ff_dim")) throw std::runtime_error("not understood: ff_dim");
+  if (cell.ff.in.weight.size(0) != size_of(file, "ff_dim"))
+    throw std::runtime_error("not understood: ff_dim");
   return cell;
 }
 
@@ -119,7 +121,7 @@ Step linear_step(Parameters& parameters, const FieldNet& field) {
 LatentNet latent_net(const GoldenFile& file, Parameters& parameters) {
   const LatentNet net = {parameters.linear("encoder_z0.hidden_to_z0.0"),
                          parameters.linear("encoder_z0.hidden_to_z0.2")};
-  if (net.hidden.weight.size(0) != whole(file, "encoder_hidden_to_z0_units"))
+  if (net.hidden.weight.size(0) != size_of(file, "encoder_hidden_to_z0_units"))
     throw std::runtime_error("not understood: encoder_hidden_to_z0_units");
   return net;
 }
@@ -142,7 +144,7 @@ Encoder delta_encoder(const GoldenFile& file, Parameters& parameters) {
   const LatentNet net = latent_net(file, parameters);
   const nn::Linear input = parameters.linear("encoder_z0.fwp.input_proj");
   const std::string name = "encoder_z0.fwp.layers.0.";
-  const int64_t heads = whole(file, "num_heads");
+  const int64_t heads = size_of(file, "num_heads");
   const nn::LayerNorm norm = parameters.layer_norm(name + "layer_norm");
   const nn::Linear slow = parameters.linear(name + "slow_net"), out = parameters.linear(name + "out_linear");
   const nn::FeedForward ff = parameters.feed_forward("encoder_z0.final_ff");
@@ -162,7 +164,7 @@ Encoder delta_encoder(const GoldenFile& file, Parameters& parameters) {
 EnvironmentModel make_environment_model(GoldenFile& file, Parameters& parameters) {
   const std::string name = file.text("model"), timer = file.text("timer");
   EnvironmentModel model;
-  model.size = whole(file, "latent_dim");
+  model.size = size_of(file, "latent_dim");
   model.decoder = parameters.linear("decoder.decoder");
   const FieldNet field = field_net(file, parameters);
   if (name == "ode_gru") {
@@ -171,7 +173,7 @@ EnvironmentModel make_environment_model(GoldenFile& file, Parameters& parameters
     model.step = linear_step(parameters, field);
     model.encode = gru_encoder(file, parameters);
   } else if (name == "ode_rfwp" || name == "latent_ode_rfwp" || name == "latent_ode_rfwp_full") {
-    model.heads = whole(file, "num_heads");
+    model.heads = size_of(file, "num_heads");
     model.step = rfwp_step(file, parameters, field);
     if (name == "latent_ode_rfwp") model.encode = gru_encoder(file, parameters);
     if (name == "latent_ode_rfwp_full") model.encode = delta_encoder(file, parameters);

@@ -12,7 +12,7 @@ struct Trainee {
   std::function<bool(const std::string&)> penalised;
 };
 
-double number_after(const std::string& text, const std::string& words) {
+double training_number(const std::string& text, const std::string& words) {
   const size_t found = text.find(words);
   if (found == std::string::npos)
     throw std::runtime_error("not understood: no '" + words + "' in '" + text + "'");
@@ -94,8 +94,8 @@ void check_train(GoldenFile& file) {
   compare_coefficients(file);
   Trainee trainee = file.text("model_name") == "ncde" ? neural_cde(file) : fast_weight_programmer(file);
   trainee.penalised = penalty_of(loss_text);
-  const double penalty = number_after(loss_text, " + ");
-  const double head_scale = number_after(file.text("gradient_hook"), "multiplied by ");
+  const double penalty = training_number(loss_text, " + ");
+  const double head_scale = training_number(file.text("gradient_hook"), "multiplied by ");
   std::vector<Tensor> parameters, penalised;
   for (const auto& [name, tensor] : trainee.parameters) {
     parameters.push_back(tensor);
@@ -104,7 +104,7 @@ void check_train(GoldenFile& file) {
   if (optimiser.find("betas 0.9 0.999, eps 1e-8, no weight decay") == std::string::npos) {
     throw std::runtime_error("not understood: optimiser " + optimiser);
   }
-  Adam adam(parameters, {.learning_rate = number_after(optimiser, "Adam lr ")});
+  Adam adam(parameters, {.learning_rate = training_number(optimiser, "Adam lr ")});
 
   const auto steps = static_cast<int64_t>(file.number("steps"));
   for (int64_t step = 0; step < steps; ++step) {

@@ -70,21 +70,22 @@ TEST(ModelConfig, AbsentKeysKeepTheirDefaults) {
   EXPECT_TRUE(config_from_json(R"({"control": {"kind": "hold"}, "channels": 7})") == expected);
 }
 
-std::string parsed(const std::string& text) {
+std::string read_error(const std::string& text) {
   return error_message([&] { config_from_json(text); });
 }
 
 TEST(ModelConfig, AnUnknownKeyIsNamedWithTheNearestOne) {
-  EXPECT_EQ(parsed(R"({"chanels": 3})"), "[config] there is no key 'chanels'; the nearest is 'channels'");
-  EXPECT_EQ(parsed(R"({"control": {"knd": "hold"}})"),
+  EXPECT_EQ(read_error(R"({"chanels": 3})"), "[config] there is no key 'chanels'; the nearest is 'channels'");
+  EXPECT_EQ(read_error(R"({"control": {"knd": "hold"}})"),
             "[config] there is no key 'control.knd'; the nearest is 'control.kind'");
-  EXPECT_EQ(parsed(R"({"solver": {"stepsize": 1}})"),
+  EXPECT_EQ(read_error(R"({"solver": {"stepsize": 1}})"),
             "[config] there is no key 'solver.stepsize'; the nearest is 'solver.step_size'");
   // of another group
-  EXPECT_EQ(parsed(R"({"solver": {"channels": 1}})").find("[config] there is no key 'solver.channels'"), 0u);
-  EXPECT_EQ(parsed(R"({"": 1})").find("[config] there is no key ''"), 0u);
+  EXPECT_EQ(read_error(R"({"solver": {"channels": 1}})").find("[config] there is no key 'solver.channels'"),
+            0u);
+  EXPECT_EQ(read_error(R"({"": 1})").find("[config] there is no key ''"), 0u);
   // a key of a megabyte does not come back whole
-  EXPECT_LT(parsed("{\"" + std::string(100'000, 'k') + "\": 1}").size(), 300u);
+  EXPECT_LT(read_error("{\"" + std::string(100'000, 'k') + "\": 1}").size(), 300u);
 }
 
 TEST(ModelConfig, WrongTypesAreNamedWithTheKey) {
@@ -113,7 +114,7 @@ TEST(ModelConfig, WrongTypesAreNamedWithTheKey) {
       {"null", "[config] a configuration must be an object { ... }, got null"},
       {"[]", "[config] a configuration must be an object { ... }, got []"},
       {"3", "[config] a configuration must be an object { ... }, got 3"}};
-  for (const auto& [text, sentence] : cases) EXPECT_EQ(parsed(text), sentence);
+  for (const auto& [text, sentence] : cases) EXPECT_EQ(read_error(text), sentence);
   // the largest whole number that there is
   EXPECT_EQ(config_from_json(R"({"channels": 9223372036854775807})").channels, INT64_MAX);
 }
@@ -124,25 +125,26 @@ TEST(ModelConfig, TextThatIsNotJsonIsNamedAsSuch) {
         "{\"dropout\": -Infinity}", "{\"dropout\": 1e999}", "{channels: 3}", "{'channels': 3}",
         "{\"channels\": 3,}", "{\"channels\": 3} {}", "channels = 3", "{\"rule\": \"\xff\"}", "\x00\x01",
         "{\"rule\": \"line\nbreak\"}"}) {
-    EXPECT_EQ(parsed(text).find("[config] this is not JSON: "), 0u) << text << ": " << parsed(text);
+    EXPECT_EQ(read_error(text).find("[config] this is not JSON: "), 0u) << text << ": " << read_error(text);
   }
-  EXPECT_EQ(parsed("{\"dropout\": 1e999}"), "[config] this is not JSON: number overflow parsing '1e999'");
+  EXPECT_EQ(read_error("{\"dropout\": 1e999}"), "[config] this is not JSON: number overflow parsing '1e999'");
 }
 
 TEST(ModelConfig, AKeyThatComesTwiceIsAnError) {
-  EXPECT_EQ(parsed(R"({"channels": 3, "heads": 1, "channels": 3})"),
+  EXPECT_EQ(read_error(R"({"channels": 3, "heads": 1, "channels": 3})"),
             "[config] the key 'channels' comes twice");
-  EXPECT_EQ(parsed(R"({"control": {"depth": 3, "depth": 2}})"), "[config] the key 'depth' comes twice");
-  EXPECT_EQ(parsed(R"({"control": {}, "control": {}})"), "[config] the key 'control' comes twice");
+  EXPECT_EQ(read_error(R"({"control": {"depth": 3, "depth": 2}})"), "[config] the key 'depth' comes twice");
+  EXPECT_EQ(read_error(R"({"control": {}, "control": {}})"), "[config] the key 'control' comes twice");
   // the same word in another object is another key
   EXPECT_EQ(
-      parsed(R"({"control": {"kind": "hold"}, "solver": {"kind": 1}})").find("[config] there is no key"), 0u);
+      read_error(R"({"control": {"kind": "hold"}, "solver": {"kind": 1}})").find("[config] there is no key"),
+      0u);
 }
 
 TEST(ModelConfig, DeepNestingIsAnErrorAndNoCrash) {
   for (const int depth : {10, 100, 1'000'000}) {
     const std::string lists = "{\"channels\": " + std::string(depth, '[') + std::string(depth, ']') + "}";
-    EXPECT_EQ(parsed(lists), "[config] objects and lists are nested deeper than 8 levels");
+    EXPECT_EQ(read_error(lists), "[config] objects and lists are nested deeper than 8 levels");
     EXPECT_EQ(error_message([&] { with_setting({}, "channels", lists); }),
               "[config] objects and lists are nested deeper than 8 levels");
   }

@@ -118,16 +118,17 @@ std::vector<Tensor> solve_by_layers(const PlainModel& plain, const RaggedSeries&
   return result;
 }
 
-struct Deep {
+struct DeepModel {
   LayerInput layer_input;
   Drive drive;
 };
 
 TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
   const RaggedSeries series = observations();
-  for (const Deep& deep :
-       {Deep{LayerInput::Weights, Drive::X}, Deep{LayerInput::Update, Drive::X},
-        Deep{LayerInput::Weights, Drive::Derivative}, Deep{LayerInput::Update, Drive::Derivative}}) {
+  for (const DeepModel& deep :
+       {DeepModel{LayerInput::Weights, Drive::X}, DeepModel{LayerInput::Update, Drive::X},
+        DeepModel{LayerInput::Weights, Drive::Derivative},
+        DeepModel{LayerInput::Update, Drive::Derivative}}) {
     for (bool residual : {false, true}) {
       ProgrammerConfig config = deep_config(3, deep.layer_input, deep.drive);
       config.residual = residual;

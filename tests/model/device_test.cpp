@@ -17,9 +17,9 @@ namespace {
 using testing::error_message;
 using testing::relative_error;
 
-constexpr double kFloat = 1e-5;  // some hundred roundings of 6e-8
+constexpr double kDeviceRounding = 1e-5;  // some hundred roundings of 6e-8
 
-ProgrammerConfig small_config() {
+ProgrammerConfig device_config() {
   ProgrammerConfig c;
   c.channels = 3;
   c.outputs = 2;
@@ -47,7 +47,7 @@ class Device : public ::testing::Test {
   void SetUp() override {
     if (device_.is_cpu()) GTEST_SKIP() << device_refusal();
   }
-  Model model(const ProgrammerConfig& config = small_config()) const {
+  Model model(const ProgrammerConfig& config = device_config()) const {
     return Model(config, {.device = device_});
   }
   // gradients of a sum of the outputs
@@ -73,20 +73,20 @@ TEST(DeviceName, WhereThereIsNoneTheReasonIsSaid) {
   EXPECT_EQ(error_message<std::runtime_error>([] { find_device("cuda"); }),
             "[device] cuda cannot be used: " + reason);
   EXPECT_EQ(
-      error_message<std::runtime_error>([] { Model(small_config(), {.device = at::Device(at::kCUDA, 0)}); }),
+      error_message<std::runtime_error>([] { Model(device_config(), {.device = at::Device(at::kCUDA, 0)}); }),
       "[model] device cuda cannot be used: " + reason);
 }
 
 TEST(DeviceName, OtherDevicesAreRefused) {
   EXPECT_EQ(error_message([] {
-              ProgrammerConfig c = small_config();
+              ProgrammerConfig c = device_config();
               Model(c, {.type = at::kFloat, .device = at::Device(at::kMeta)});
             }),
             "[model] a model is on the CPU or on a CUDA device, not on meta");
 }
 
 TEST_F(Device, WhatKernelsCannotDoIsRefused) {
-  ProgrammerConfig c = small_config();
+  ProgrammerConfig c = device_config();
   c.solver.method = dopri5();
   c.solver.steps = AdaptiveSteps{};
   EXPECT_EQ(error_message([&] {
@@ -105,15 +105,15 @@ TEST_F(Device, PickedSamplesAreThoseOfABatch) {
   };
   const RaggedSeries picked = {rows(all.values), rows(all.times), at::tensor({0, 7, 12}, at::kLong)};
   const Tensor got = model.forward(some).outputs, expected = model.forward({.series = picked}).outputs;
-  EXPECT_LT(relative_error(got.detach().cpu(), expected.detach().cpu()), kFloat);
+  EXPECT_LT(relative_error(got.detach().cpu(), expected.detach().cpu()), kDeviceRounding);
   EXPECT_EQ(some.samples(), 2);
 }
 
 // controls by their settings, each with something of its own
-std::vector<ProgrammerConfig> all_controls() {
+std::vector<ProgrammerConfig> device_controls() {
   std::vector<ProgrammerConfig> configs;
   const auto add = [&](ControlConfig control, Drive drive) {
-    ProgrammerConfig c = small_config();
+    ProgrammerConfig c = device_config();
     c.control = control;
     c.drive = drive;
     c.time_unit = 0.7;
@@ -147,12 +147,12 @@ TEST_F(Device, EveryControlIsThatOfTheCpu) {
       series.values = testing::with_missing(series.values, 0.3, 8);
       series.values.slice(0, 50, 59).select(1, 2).fill_(NAN);
     }
-    for (const ProgrammerConfig& c : all_controls()) {
+    for (const ProgrammerConfig& c : device_controls()) {
       const Model there = model(c), here = there.to(at::kCPU);
       const Tensor expected = here.forward({.series = series}).outputs.detach();
       EXPECT_LT(
           relative_error(there.forward(there.prepare({.series = series})).outputs.detach().cpu(), expected),
-          kFloat)
+          kDeviceRounding)
           << c.control.path.index() << (gaps ? " with gaps" : "");
     }
   }
@@ -166,11 +166,11 @@ TEST_F(Device, GradientsOfTheSeriesGoThroughTheCpu) {
     series.values.set_requires_grad(true);
     return gradients(model.forward({.series = series}).outputs.sum(), {series.values})[0];
   };
-  EXPECT_LT(relative_error(gradient(there).cpu(), gradient(here)), kFloat);
+  EXPECT_LT(relative_error(gradient(there).cpu(), gradient(here)), kDeviceRounding);
 }
 
 TEST_F(Device, TheSameBitsTwice) {
-  ProgrammerConfig c = small_config();
+  ProgrammerConfig c = device_config();
   c.dropout = c.value_dropout = 0.25;
   const Model model = this->model(c);
   const PreparedBatch input = model.prepare({.series = some_series({50, 9, 2, 70, 33})});
@@ -188,7 +188,7 @@ TEST_F(Device, MasksAreThoseOfTheCpu) {
 
 TEST_F(Device, BlocksOfTimeChangeNothing) {
   const ModelInput input = {.series = some_series({90, 40, 3})};
-  ProgrammerConfig c = small_config();
+  ProgrammerConfig c = device_config();
   const Model whole = model(c);
   const std::vector<Tensor> expected = gradients_of(whole, whole.prepare(input));
   c.solver.memory_limit = 1;
@@ -200,7 +200,7 @@ TEST_F(Device, BlocksOfTimeChangeNothing) {
     for (const Tensor& x : list) parts.push_back(x.cpu().reshape({-1}));
     return at::cat(parts, 0);
   };
-  EXPECT_LT(relative_error(joined(gradients_of(cut, cut.prepare(input))), joined(expected)), kFloat);
+  EXPECT_LT(relative_error(joined(gradients_of(cut, cut.prepare(input))), joined(expected)), kDeviceRounding);
 }
 
 TEST_F(Device, PiecesOfTimeSideBySideGiveTheSame) {
@@ -243,13 +243,13 @@ TEST_F(Device, AMemoryLimitBelongsToItsModel) {
 }
 
 TEST_F(Device, AModelMovesThereAndBack) {
-  const Model here(small_config(), {.seed = 4});
+  const Model here(device_config(), {.seed = 4});
   const Model there = here.to(device_), back = there.to(at::kCPU);
   for (size_t i = 0; i < here.parameters().size(); ++i)
     EXPECT_TRUE(at::equal(here.parameters()[i].second, back.parameters()[i].second));
   const ModelInput input = {.series = some_series({6, 3})};
   EXPECT_LT(relative_error(there.forward(input).outputs.detach().cpu(), here.forward(input).outputs.detach()),
-            kFloat);
+            kDeviceRounding);
   EXPECT_EQ(there.forward(input).backend, "cuda");
 }
 

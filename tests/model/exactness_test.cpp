@@ -17,7 +17,7 @@ using testing::relative_error;
 using testing::ThreeEighths;
 
 // channels 4, heads 2, key width 3, value width 5, hidden 7, outputs 6
-ProgrammerConfig small_config() {
+ProgrammerConfig exact_config() {
   ProgrammerConfig config;
   config.channels = 4;
   config.outputs = 6;
@@ -29,7 +29,7 @@ ProgrammerConfig small_config() {
   return config;
 }
 
-Model model_of(const ProgrammerConfig& config) { return Model(config, {.seed = 9, .type = at::kDouble}); }
+Model exact_model(const ProgrammerConfig& config) { return Model(config, {.seed = 9, .type = at::kDouble}); }
 
 RaggedSeries observations(const std::vector<int64_t>& lengths) {
   std::vector<Tensor> times, values;
@@ -50,7 +50,7 @@ Tensor weights_at_the_end(ProgrammerConfig config, const std::string& method, do
   config.solver.steps = RegularSteps{.size = step};
   config.solver.method = fastweights::method(method);
   const at::NoGradGuard no_grad;
-  return model_of(config).forward({.series = series}).w[0];
+  return exact_model(config).forward({.series = series}).w[0];
 }
 
 // slope of log error over log dt by least squares
@@ -67,7 +67,7 @@ double measured_order(const ProgrammerConfig& config, const std::string& method,
 TEST(ModelOrder, OfTheMethodShowsInTheFastWeights) {
   for (const char* rule : {"delta_post", "oja_softmax"}) {
     for (Drive drive : {Drive::X, Drive::Derivative}) {
-      ProgrammerConfig config = small_config();
+      ProgrammerConfig config = exact_config();
       config.rule = rule;
       config.drive = drive;
       // its error is (32 / 256)^4 = 2e-4 of the smallest one that is measured
@@ -112,12 +112,12 @@ TEST(Exactness, HebbIsTheSumOfItsWritings) {
                                        {Drive::Derivative, Linear{}}};
   for (const HebbCase& c : cases) {
     SCOPED_TRACE(name_of(c.drive));
-    ProgrammerConfig config = small_config();
+    ProgrammerConfig config = exact_config();
     config.rule = "hebb";
     config.drive = c.drive;
     std::visit([&](const auto& path) { config.control.path = path; }, c.interpolation);
     config.value_norm = c.drive == Drive::DerivativeValues;
-    const Model model = model_of(config);
+    const Model model = exact_model(config);
     const PlainModel plain(model);
     const RaggedSeries series = observations({6, 2, 4});
     const at::NoGradGuard no_grad;
@@ -157,14 +157,14 @@ Tensor delta_net_steps(const PlainModel& plain, Tensor w, const Tensor& x, const
 
 // one rk4 step over constant k, v and beta is a step of a DeltaNet; W, k and v are of order 1, and there are
 // at most 7 steps: only rounding remains
-constexpr double kRounding = 1e-13;
+constexpr double kExact = 1e-13;
 
 TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
-  ProgrammerConfig config = small_config();
+  ProgrammerConfig config = exact_config();
   config.rule = "delta_pre";
   config.control.path = Hold{};
   config.initial = InitialWeights::Zero;
-  const Model model = model_of(config);
+  const Model model = exact_model(config);
   const RaggedSeries series = observations({7, 3, 4});
   const Tensor w0 = random({3, 2, 5, 3}, 90);
   const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
@@ -174,7 +174,7 @@ TEST(Exactness, DeltaOverHeldObservationsIsADeltaNet) {
     const RaggedSeries one = testing::sample_of(series, b, config.time_unit);
     const Tensor durations = one.times.slice(0, 1) - one.times.slice(0, 0, -1);
     const Tensor expected = delta_net_steps(PlainModel(model), w0[b], one.values.slice(0, 0, -1), durations);
-    EXPECT_LT(relative_error(got[b], expected), kRounding) << "sample " << b;
+    EXPECT_LT(relative_error(got[b], expected), kExact) << "sample " << b;
   }
 }
 
@@ -208,11 +208,11 @@ PlainWindows plain_windows(const RaggedSeries& one, WindowClock clock) {
 
 TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
   for (WindowClock clock : {WindowClock::Windows, WindowClock::Time}) {
-    ProgrammerConfig config = small_config();
+    ProgrammerConfig config = exact_config();
     config.rule = "delta_pre";
     const PointWindows windows = {.increments = 2, .tail = WindowTail::Keep};
     config.control.path = LogSignatures{.depth = 2, .windows = windows, .clock = clock};
-    const Model model = model_of(config);
+    const Model model = exact_model(config);
     const RaggedSeries series = observations({8, 3, 6});
     const Tensor w0 = random({3, 2, 5, 3}, 91);
     const Tensor begins = series.times.index_select(0, series.offsets.slice(0, 0, -1));
@@ -221,7 +221,7 @@ TEST(Exactness, DeltaOverLogSignatureWindowsIsADeltaNet) {
     for (int64_t b = 0; b < 3; ++b) {
       const PlainWindows windows = plain_windows(testing::sample_of(series, b, config.time_unit), clock);
       const Tensor expected = delta_net_steps(PlainModel(model), w0[b], windows.x, windows.durations);
-      EXPECT_LT(relative_error(got[b], expected), kRounding) << name_of(clock) << ", sample " << b;
+      EXPECT_LT(relative_error(got[b], expected), kExact) << name_of(clock) << ", sample " << b;
     }
   }
 }

@@ -39,7 +39,7 @@ ProgrammerConfig rich_config() {
   return config;
 }
 
-ModelInput some_input() {
+ModelInput file_input() {
   const Tensor a = irregular_times(5, 1), b = irregular_times(8, 2);
   return {.series = ragged({a, b}, {with_missing(random({5, 3}, 3), 0.2, 4), random({8, 3}, 5)}),
           .static_features = random({2, 2}, 6)};
@@ -95,7 +95,7 @@ TEST_F(ModelFile, ComesBackBitForBit) {
       EXPECT_TRUE(at::equal(tensor, model.parameters()[i].second)) << name;
       EXPECT_TRUE(tensor.requires_grad() && tensor.is_leaf()) << name;
     }
-    const ModelOutput expected = model.forward(some_input()), got = back.forward(some_input());
+    const ModelOutput expected = model.forward(file_input()), got = back.forward(file_input());
     EXPECT_TRUE(at::equal(got.outputs, expected.outputs));
     for (size_t l = 0; l < expected.w.size(); ++l) EXPECT_TRUE(at::equal(got.w[l], expected.w[l]));
   }
@@ -116,7 +116,7 @@ TEST_F(ModelFile, AModelOfAGpuCanBeLoadedWithoutOne) {
   save_model(path("model"), Model(config));
   const Model back = load_model(path("model"));
   EXPECT_EQ(ProgrammerConfig(back.config()).backend, Backend::Cuda);
-  EXPECT_EQ(testing::error_message<std::runtime_error>([&] { back.forward(some_input()); }),
+  EXPECT_EQ(testing::error_message<std::runtime_error>([&] { back.forward(file_input()); }),
             "[model] backend cuda cannot be used: the model is on the CPU");
 }
 
@@ -131,7 +131,7 @@ TEST_F(ModelFile, OwnRulesMustBeGiven) {
       }).find("[load_model] " + path("model") + ": [config] rule cannot be 'decaying_hebb'; the nearest is "),
       0u);
   const Model back = load_model(path("model"), {own_rule()});
-  EXPECT_TRUE(at::equal(back.forward(some_input()).outputs, model.forward(some_input()).outputs));
+  EXPECT_TRUE(at::equal(back.forward(file_input()).outputs, model.forward(file_input()).outputs));
 }
 
 TEST_F(ModelFile, TensorsThatDoNotFitAreNamed) {

@@ -20,7 +20,7 @@ using testing::Sample;
 // rounding where two solves do the same steps
 constexpr double kSameSteps = 1e-13;
 
-ProgrammerConfig small_config() {
+ProgrammerConfig output_config() {
   ProgrammerConfig c;
   c.channels = 2;
   c.outputs = 3;
@@ -40,7 +40,7 @@ struct NamedConfig {
 std::vector<NamedConfig> all_controls() {
   std::vector<NamedConfig> result;
   const auto add = [&](const char* name, const ControlPath& kind, Drive drive, int64_t layers) {
-    ProgrammerConfig c = small_config();
+    ProgrammerConfig c = output_config();
     c.control.path = kind;
     c.drive = drive;
     c.layers = layers;
@@ -74,7 +74,7 @@ std::vector<Sample> two_series() {
   return samples;
 }
 
-double time_at(const Sample& s, int64_t row) {
+double row_time(const Sample& s, int64_t row) {
   return s.times[std::min(row, s.times.size(0) - 1)].item<double>();
 }
 
@@ -124,10 +124,10 @@ TEST(ModelOutputs, StoppingAndGoingOnIsOneSolve) {
       named.config.solver.steps = ObservationSteps{.max_step = max_step};
       // at every observation, the first and the last among them, and once in between: an output ends a step
       for (int64_t row = 0; row < 6; ++row) {
-        expect_split_is_whole(named, samples, {time_at(samples[0], row), time_at(samples[1], row)});
+        expect_split_is_whole(named, samples, {row_time(samples[0], row), row_time(samples[1], row)});
       }
-      const double between = (time_at(samples[0], 2) + time_at(samples[0], 3)) / 2;
-      expect_split_is_whole(named, samples, {between, time_at(samples[1], 1) + 0.01});
+      const double between = (row_time(samples[0], 2) + row_time(samples[0], 3)) / 2;
+      expect_split_is_whole(named, samples, {between, row_time(samples[1], 1) + 0.01});
     }
   }
 }
@@ -160,7 +160,7 @@ TEST(ModelOutputs, StoppingAfterWholeFixedStepsAndGoingOnIsOneSolve) {
     c.solver.steps = RegularSteps{.size = 0.25};
     for (double k : {1.0, 2.0, 5.0}) {
       const double way = 0.25 * k;
-      expect_split_is_whole(named, samples, {time_at(samples[0], 0) + way, time_at(samples[1], 0) + way});
+      expect_split_is_whole(named, samples, {row_time(samples[0], 0) + way, row_time(samples[1], 0) + way});
     }
   }
 }
@@ -171,17 +171,17 @@ TEST(ModelOutputs, OutputsAtObservationsAreThoseOfSolvesThatStopThere) {
     const Model model(named.config, {.type = at::kDouble});
     std::vector<Sample> samples = two_series();
     samples.push_back(samples[1]);
-    samples[0].outputs = {time_at(samples[0], 0), time_at(samples[0], 2), time_at(samples[0], 3),
+    samples[0].outputs = {row_time(samples[0], 0), row_time(samples[0], 2), row_time(samples[0], 3),
                           last_time(samples[0])};
-    samples[1].outputs = {time_at(samples[1], 1)};
+    samples[1].outputs = {row_time(samples[1], 1)};
     samples[2].outputs = {};
     // a window's inside is cut by an output, so there only its borders are free of charge
     const bool cuts = std::holds_alternative<LogSignatures>(named.config.control.path);
-    if (cuts) samples[0].outputs = {time_at(samples[0], 0), last_time(samples[0])};
+    if (cuts) samples[0].outputs = {row_time(samples[0], 0), last_time(samples[0])};
     const ModelOutput all = model.forward(input_of(samples));
     EXPECT_EQ(all.outputs.sizes(), at::IntArrayRef({cuts ? 3 : 5, 3})) << named.name;
     EXPECT_TRUE(at::equal(all.offsets, at::tensor({0, cuts ? 2 : 4, cuts ? 3 : 5, cuts ? 3 : 5}, at::kLong)));
-    EXPECT_EQ(all.last.t[2].item<double>(), time_at(samples[2], 0)) << named.name;
+    EXPECT_EQ(all.last.t[2].item<double>(), row_time(samples[2], 0)) << named.name;
     for (int64_t b = 0; b < 2; ++b) {
       for (size_t j = 0; j < samples[b].outputs.size(); ++j) {
         Sample one = samples[b];
@@ -208,7 +208,7 @@ TEST(ModelOutputs, OutputsBetweenObservationsCutStepsAndMoveOthersByTheErrorOfTh
     const Model model(named.config, {.type = at::kDouble});
     samples[0].outputs = {last_time(samples[0])};
     const Tensor plain = model.forward(input_of(samples)).w[0][0];
-    samples[0].outputs = {time_at(samples[0], 1) + 0.013, last_time(samples[0])};
+    samples[0].outputs = {row_time(samples[0], 1) + 0.013, last_time(samples[0])};
     errors.push_back(relative_error(model.forward(input_of(samples)).w[0][1], plain));
   }
   EXPECT_GT(errors[0], 1e-12);  // steps did change
@@ -221,7 +221,7 @@ TEST(ModelOutputs, OutputsOnTheGridOfFixedStepsAreFreeOfCharge) {
   named.config.solver.steps = RegularSteps{.size = 0.25};
   const Model model(named.config, {.type = at::kDouble});
   std::vector<Sample> samples = two_series();
-  const double begin = time_at(samples[0], 0);
+  const double begin = row_time(samples[0], 0);
   samples[0].outputs = {begin + 0.25, begin + 0.5, begin + 1.25};
   const ModelOutput all = model.forward(input_of(samples));
   for (int64_t j = 0; j < 3; ++j) {
@@ -254,7 +254,7 @@ TEST(ModelOutputs, BehindADroppedTailNothingMoves) {
     const Model model(named.config, {.type = at::kDouble});
     // five increments of which the fifth is dropped
     std::vector<Sample> samples = {two_series()[0]};
-    samples[0].outputs = {time_at(samples[0], 4), last_time(samples[0])};
+    samples[0].outputs = {row_time(samples[0], 4), last_time(samples[0])};
     ModelInput input = input_of(samples);
     const ModelOutput asked = model.forward(input);
     EXPECT_TRUE(at::equal(asked.w[0][0], asked.w[0][1])) << named.name;
@@ -275,7 +275,7 @@ TEST(ModelOutputs, ABatchThatWantsNoOutputsHasItsStart) {
         for (Sample& s : samples) s.outputs = {};
         const ModelOutput none = model.forward(input_of(samples));
         EXPECT_EQ(none.outputs.sizes(), at::IntArrayRef({0, 3})) << named.name;
-        for (Sample& s : samples) s.outputs = {time_at(s, 0)};
+        for (Sample& s : samples) s.outputs = {row_time(s, 0)};
         const ModelOutput first = model.forward(input_of(samples));
         EXPECT_TRUE(at::equal(none.last.w[0], first.w[0])) << named.name;
         EXPECT_TRUE(at::equal(none.last.t, first.times)) << named.name;

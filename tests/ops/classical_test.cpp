@@ -49,13 +49,13 @@ Tensor projection_on_first(const Tensor& xs, int64_t count) {
 }
 
 // rounding of a few sums of products
-constexpr double kRounding = 1e-14;
+constexpr double kClassicalRounding = 1e-14;
 
 TEST(Classical, UpdatesAreTheFormulas) {
   for (const int64_t units : {1, 3}) {
     const Tensor w = random({units, 5}, 2), x = random({5}, 3);
-    EXPECT_LT(relative_error(hebb_update(w, x, 0.3), updated_by_hand(w, x, 0.3, 0)), kRounding);
-    EXPECT_LT(relative_error(oja_update(w, x, 0.3), updated_by_hand(w, x, 0.3, 1)), kRounding);
+    EXPECT_LT(relative_error(hebb_update(w, x, 0.3), updated_by_hand(w, x, 0.3, 0)), kClassicalRounding);
+    EXPECT_LT(relative_error(oja_update(w, x, 0.3), updated_by_hand(w, x, 0.3, 1)), kClassicalRounding);
   }
 }
 
@@ -63,7 +63,7 @@ TEST(Classical, TheSingleUnitIsOjas) {
   // y = 2 * 3 + 1 * -1 = 5, and w += 0.1 * 5 (x - 5 w)
   const Tensor w = at::tensor({2.0, 1.0}, at::kDouble).unsqueeze(0), x = at::tensor({3.0, -1.0}, at::kDouble);
   const Tensor expected = at::tensor({2.0 + 0.5 * (3.0 - 10.0), 1.0 + 0.5 * (-1.0 - 5.0)}, at::kDouble);
-  EXPECT_LT(relative_error(oja_update(w, x, 0.1).squeeze(0), expected), kRounding);
+  EXPECT_LT(relative_error(oja_update(w, x, 0.1).squeeze(0), expected), kClassicalRounding);
 }
 
 TEST(Classical, RunsAreOneUpdateAfterAnother) {
@@ -75,7 +75,7 @@ TEST(Classical, RunsAreOneUpdateAfterAnother) {
   EXPECT_TRUE(at::equal(run[0], w));
   for (int64_t n = 0; n < 4; ++n) {
     w = updated_by_hand(w, xs[n], etas[static_cast<size_t>(n)], 1);
-    EXPECT_LT(relative_error(run[n + 1], w), kRounding) << n;
+    EXPECT_LT(relative_error(run[n + 1], w), kClassicalRounding) << n;
   }
 }
 
@@ -103,7 +103,7 @@ TEST(Classical, FlowsAreOneInputAfterAnother) {
     const Field field = classical_field(
         oja(), [x](const Time&) { return x; }, eta);
     w = solve(field, w, at::tensor({0.0, 1.0}, at::kDouble)).ys[1];
-    EXPECT_LT(relative_error(flow[n + 1], w), kRounding) << n;
+    EXPECT_LT(relative_error(flow[n + 1], w), kClassicalRounding) << n;
   }
 }
 
@@ -114,7 +114,7 @@ TEST(Classical, AStepOfTheRateIsTheUpdateToo) {
       oja(), [x](const Time&) { return x; }, 1);
   const Tensor times = at::tensor({0.0, 0.125}, at::kDouble);
   const Solution solution = solve(field, w0, times, {.method = euler()});
-  EXPECT_LT(relative_error(solution.ys[1], oja_update(w0, x, 0.125)), kRounding);
+  EXPECT_LT(relative_error(solution.ys[1], oja_update(w0, x, 0.125)), kClassicalRounding);
 }
 
 TEST(Classical, TheFlowOfHebbsRuleIsAnExponential) {
@@ -167,7 +167,7 @@ TEST(Classical, BatchesAreWorkedOnSideBySide) {
   for (int64_t b = 0; b < 2; ++b) {
     const ClassicalInputs own = {xs.select(1, b), {0.2}};
     EXPECT_TRUE(at::equal(run.select(1, b), classical_run(oja(), w0[b], own)));
-    EXPECT_LT(relative_error(flow.select(1, b), classical_flow(oja(), w0[b], own).ys), kRounding);
+    EXPECT_LT(relative_error(flow.select(1, b), classical_flow(oja(), w0[b], own).ys), kClassicalRounding);
   }
 }
 

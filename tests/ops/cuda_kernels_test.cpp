@@ -23,7 +23,7 @@ namespace {
 using cuda::Kind;
 using cuda::Task;
 
-struct Case {
+struct KernelCase {
   ScanPhi phi;
   ScanMatrix matrix = ScanMatrix::Plain;
   ScanStep step = ScanStep::Stages;
@@ -40,7 +40,7 @@ using Numbers = std::vector<T>;
 
 // everything of a call, in float32 for the GPU's kernels or float64 for the CPU's
 template <typename T>
-struct Arrays {
+struct KernelArrays {
   Numbers<T> p, s, beta, dt, start, q, out, y, g;
 
   ScanArrays<T> pointers() {
@@ -88,7 +88,7 @@ Numbers<T> unset(size_t count) {
   return Numbers<T>(count, std::numeric_limits<T>::quiet_NaN());
 }
 
-ScanPlan plan_of(const Case& c) {
+ScanPlan plan_of(const KernelCase& c) {
   ScanPlan plan = {};
   plan.phi = c.phi;
   plan.matrix = c.matrix;
@@ -114,7 +114,7 @@ ScanPlan plan_of(const Case& c) {
 }
 
 struct Results {
-  Arrays<double> values, grads;
+  KernelArrays<double> values, grads;
 };
 
 struct FreeAligned {
@@ -152,7 +152,7 @@ void run_cpu(const ScanPlan& plan, const Batch& batch, Results& r) {
 
 Numbers<float> single(const Numbers<double>& x) { return {x.begin(), x.end()}; }
 
-Arrays<float> single(const Arrays<double>& x) {
+KernelArrays<float> single(const KernelArrays<double>& x) {
   return {single(x.p), single(x.s),   single(x.beta), single(x.dt), single(x.start),
           single(x.q), single(x.out), single(x.y),    single(x.g)};
 }
@@ -168,12 +168,12 @@ double error_of(const Numbers<float>& got, const Numbers<double>& expected) {
   return difference == 0 ? 0 : difference / largest;
 }
 
-Results expected_of(const Case& c, const ScanPlan& plan, const Batch& batch) {
+Results expected_of(const KernelCase& c, const ScanPlan& plan, const Batch& batch) {
   Random random(11);
   const int64_t rows = batch.rows(), vector = c.heads * c.width, matrix = vector * c.width;
   const double p = c.p_scale / std::sqrt(static_cast<double>(c.width));
   Results r;
-  Arrays<double>&v = r.values, &g = r.grads;
+  KernelArrays<double>&v = r.values, &g = r.grads;
   v.p = drawn(rows * c.p_rows * vector, -p, p, random);
   v.s = drawn(rows * c.s_rows * vector, -1, 1, random);
   v.beta = drawn(rows * c.beta_rows * c.heads, 0.1, 1, random);
@@ -204,11 +204,11 @@ Numbers<float> summed(const Numbers<float>& x, int64_t heads) {
 }
 
 template <typename K>
-void expect_agreement(const Case& c) {
+void expect_agreement(const KernelCase& c) {
   const ScanPlan plan = plan_of(c);
   const Batch batch;
   const Results expected = expected_of(c, plan, batch);
-  Arrays<float> values = single(expected.values), grads = single(expected.grads);
+  KernelArrays<float> values = single(expected.values), grads = single(expected.grads);
   for (Numbers<float>* x : {&values.out, &values.y, &values.g}) *x = unset<float>(x->size());
   for (Numbers<float>* x : {&grads.p, &grads.s, &grads.beta, &grads.start, &grads.q})
     *x = unset<float>(x->size());

@@ -17,7 +17,7 @@ extern float4 bytes[];
 
 namespace {
 
-struct Case {
+struct NetCase {
   int64_t rows, channels, heads, width;
   bool separate = false, key_scale = true, value_scale = false, masked = false;
   ScanForm key = ScanForm::Softmax, value = ScanForm::Tanh, rate = ScanForm::Sigmoid;
@@ -25,58 +25,58 @@ struct Case {
   unsigned threads = 64;
 };
 
-using Numbers = std::vector<double>;
+using NetValues = std::vector<double>;
 
 struct Inputs {
-  Numbers x, x_values, r, r_values, weight, weight_values, mask;
-  Numbers grad_k, grad_v, grad_beta;
+  NetValues x, x_values, r, r_values, weight, weight_values, mask;
+  NetValues grad_k, grad_v, grad_beta;
 };
 
-Numbers drawn(int64_t count, double low, double high, Random& random) {
-  Numbers numbers;
+NetValues drawn_values(int64_t count, double low, double high, Random& random) {
+  NetValues numbers;
   for (int64_t i = 0; i < count; ++i) numbers.push_back(static_cast<float>(random.uniform(low, high)));
   return numbers;
 }
 
-int64_t columns(const Case& c, bool scale) { return c.channels + (scale ? 2 : 1); }
-int64_t each(const Case& c) { return c.separate ? c.width + 1 : 2 * c.width + 1; }
+int64_t columns(const NetCase& c, bool scale) { return c.channels + (scale ? 2 : 1); }
+int64_t each(const NetCase& c) { return c.separate ? c.width + 1 : 2 * c.width + 1; }
 
-Inputs inputs_of(const Case& c) {
+Inputs inputs_of(const NetCase& c) {
   Random random(5);
   const int64_t samples = 3;
   Inputs in;
-  in.x = drawn(c.rows * c.channels, -1, 1, random);
-  in.r = drawn(c.rows, 0.5, 1.5, random);
-  in.weight = drawn(c.heads * each(c) * columns(c, c.key_scale), -1, 1, random);
+  in.x = drawn_values(c.rows * c.channels, -1, 1, random);
+  in.r = drawn_values(c.rows, 0.5, 1.5, random);
+  in.weight = drawn_values(c.heads * each(c) * columns(c, c.key_scale), -1, 1, random);
   if (c.separate) {
-    in.x_values = drawn(c.rows * c.channels, -1, 1, random);
-    in.r_values = drawn(c.rows, 0.5, 1.5, random);
-    in.weight_values = drawn(c.heads * c.width * columns(c, c.value_scale), -1, 1, random);
+    in.x_values = drawn_values(c.rows * c.channels, -1, 1, random);
+    in.r_values = drawn_values(c.rows, 0.5, 1.5, random);
+    in.weight_values = drawn_values(c.heads * c.width * columns(c, c.value_scale), -1, 1, random);
   }
   if (c.masked) {
-    in.mask = drawn(samples * c.heads * c.width, 0, 2, random);
+    in.mask = drawn_values(samples * c.heads * c.width, 0, 2, random);
     for (size_t i = 0; i < in.mask.size(); i += 3) in.mask[i] = 0;
   }
-  in.grad_k = drawn(c.rows * c.heads * c.width, -1, 1, random);
-  in.grad_v = drawn(c.rows * c.heads * c.width, -1, 1, random);
-  in.grad_beta = drawn(c.rows * c.heads, -1, 1, random);
+  in.grad_k = drawn_values(c.rows * c.heads * c.width, -1, 1, random);
+  in.grad_v = drawn_values(c.rows * c.heads * c.width, -1, 1, random);
+  in.grad_beta = drawn_values(c.rows * c.heads, -1, 1, random);
   return in;
 }
 
 // two rows for every step, steps for three samples
-std::vector<int64_t> owners(const Case& c) {
+std::vector<int64_t> owners(const NetCase& c) {
   std::vector<int64_t> samples;
   for (int64_t n = 0; n < (c.rows + 1) / 2; ++n) samples.push_back(n % 3);
   return samples;
 }
 
-int64_t counted(const Case& c) { return c.steps < 0 ? c.rows : 2 * c.steps; }
+int64_t counted(const NetCase& c) { return c.steps < 0 ? c.rows : 2 * c.steps; }
 
 struct Made {
-  Numbers k, v, beta;
+  NetValues k, v, beta;
 };
 
-double number(const Numbers& weight, int64_t row, int64_t columns, const double* x, int64_t channels,
+double number(const NetValues& weight, int64_t row, int64_t columns, const double* x, int64_t channels,
               double r) {
   const double* w = weight.data() + row * columns;
   double sum = w[channels];
@@ -84,7 +84,7 @@ double number(const Numbers& weight, int64_t row, int64_t columns, const double*
   return columns == channels + 2 ? r * sum + w[channels + 1] : sum;
 }
 
-Made definition(const Case& c, const Inputs& in) {
+Made definition(const NetCase& c, const Inputs& in) {
   const std::vector<int64_t> samples = owners(c);
   Made made;
   for (int64_t n = 0; n < c.rows; ++n) {
@@ -93,7 +93,7 @@ Made definition(const Case& c, const Inputs& in) {
       const auto of = [&](int64_t i) {
         return number(in.weight, h * each(c) + i, columns(c, c.key_scale), x, c.channels, in.r[n]);
       };
-      Numbers key;
+      NetValues key;
       double sum = 0;
       for (int64_t i = 0; i < c.width; ++i) {
         key.push_back(c.key == ScanForm::Softmax ? std::exp(of(i)) : of(i));
@@ -115,7 +115,7 @@ Made definition(const Case& c, const Inputs& in) {
   return made;
 }
 
-double loss(const Case& c, const Inputs& in) {
+double loss(const NetCase& c, const Inputs& in) {
   const Made made = definition(c, in);
   const int64_t vectors = counted(c) * c.heads * c.width, rates = counted(c) * c.heads;
   double sum = 0;
@@ -124,9 +124,9 @@ double loss(const Case& c, const Inputs& in) {
   return sum;
 }
 
-Numbers differences(const Case& c, Inputs in, Numbers Inputs::*which) {
+NetValues differences(const NetCase& c, Inputs in, NetValues Inputs::*which) {
   constexpr double kStep = 1e-5;
-  Numbers result;
+  NetValues result;
   for (size_t i = 0; i < (in.*which).size(); ++i) {
     const double old = (in.*which)[i];
     (in.*which)[i] = old + kStep;
@@ -138,9 +138,9 @@ Numbers differences(const Case& c, Inputs in, Numbers Inputs::*which) {
   return result;
 }
 
-std::vector<float> single(const Numbers& x) { return {x.begin(), x.end()}; }
+std::vector<float> single(const NetValues& x) { return {x.begin(), x.end()}; }
 
-double error_of(const std::vector<float>& got, const Numbers& expected, int64_t count) {
+double error_of(const std::vector<float>& got, const NetValues& expected, int64_t count) {
   double largest = 0, difference = 0;
   for (int64_t i = 0; i < count; ++i) {
     largest = std::max(largest, std::abs(expected[i]));
@@ -160,7 +160,7 @@ std::vector<float> summed(const std::vector<float>& x, size_t parts) {
 std::vector<float> unset(int64_t count) { return std::vector<float>(count, NAN); }
 
 template <typename T>
-void expect_agreement(const Case& c) {
+void expect_same_net(const NetCase& c) {
   const Inputs in = inputs_of(c);
   const std::vector<float> x = single(in.x), xv = single(in.x_values), r = single(in.r),
                            rv = single(in.r_values), w = single(in.weight), wv = single(in.weight_values),
@@ -199,7 +199,7 @@ void expect_agreement(const Case& c) {
     cuda::net_backward<T>(net, {k.data(), v.data(), beta.data()}, {gk.data(), gv.data(), gb.data()},
                           {keys.data(), values.data(), scale.data(), value_scale.data()});
   });
-  const auto expect_gradient = [&](const std::vector<float>& got, Numbers Inputs::*which, size_t parts,
+  const auto expect_gradient = [&](const std::vector<float>& got, NetValues Inputs::*which, size_t parts,
                                    int64_t count) {
     EXPECT_LT(error_of(summed(got, parts), differences(c, in, which), count), 2e-6);
   };
@@ -210,34 +210,34 @@ void expect_agreement(const Case& c) {
 }
 
 TEST(CudaNet, KeysAndValuesOfOneNet) {
-  expect_agreement<cuda::NetTeam<8, 1>>({.rows = 45, .channels = 7, .heads = 9, .width = 8});
-  expect_agreement<cuda::NetTeam<8, 1>>({.rows = 20, .channels = 4, .heads = 3, .width = 5, .masked = true});
-  expect_agreement<cuda::NetTeam<4, 1>>(
+  expect_same_net<cuda::NetTeam<8, 1>>({.rows = 45, .channels = 7, .heads = 9, .width = 8});
+  expect_same_net<cuda::NetTeam<8, 1>>({.rows = 20, .channels = 4, .heads = 3, .width = 5, .masked = true});
+  expect_same_net<cuda::NetTeam<4, 1>>(
       {.rows = 3, .channels = 1, .heads = 2, .width = 1, .rate = ScanForm::Raw});
 }
 
 TEST(CudaNet, ValuesOfTheirOwn) {
-  expect_agreement<cuda::NetTeam<32, 1>>(
+  expect_same_net<cuda::NetTeam<32, 1>>(
       {.rows = 18, .channels = 9, .heads = 3, .width = 20, .separate = true});
-  expect_agreement<cuda::NetTeam<16, 1>>({.rows = 40,
-                                          .channels = 3,
-                                          .heads = 5,
-                                          .width = 13,
-                                          .separate = true,
-                                          .value_scale = true,
-                                          .masked = true});
-  expect_agreement<cuda::NetTeam<32, 2>>({.rows = 10,
-                                          .channels = 6,
-                                          .heads = 2,
-                                          .width = 34,
-                                          .separate = true,
-                                          .key_scale = false,
-                                          .key = ScanForm::Raw,
-                                          .value = ScanForm::Raw});
+  expect_same_net<cuda::NetTeam<16, 1>>({.rows = 40,
+                                         .channels = 3,
+                                         .heads = 5,
+                                         .width = 13,
+                                         .separate = true,
+                                         .value_scale = true,
+                                         .masked = true});
+  expect_same_net<cuda::NetTeam<32, 2>>({.rows = 10,
+                                         .channels = 6,
+                                         .heads = 2,
+                                         .width = 34,
+                                         .separate = true,
+                                         .key_scale = false,
+                                         .key = ScanForm::Raw,
+                                         .value = ScanForm::Raw});
 }
 
 TEST(CudaNet, RowsThatAreNotThere) {
-  expect_agreement<cuda::NetTeam<8, 1>>({.rows = 48, .channels = 4, .heads = 3, .width = 6, .steps = 9});
+  expect_same_net<cuda::NetTeam<8, 1>>({.rows = 48, .channels = 4, .heads = 3, .width = 6, .steps = 9});
 }
 
 }  // namespace

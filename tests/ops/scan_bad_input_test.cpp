@@ -14,10 +14,10 @@ ScanInput good() { return given_input({.queries = 1}, at::kDouble); }
 
 ScanOptions with_queries() { return {.rule = delta_pre(), .method = rk4()}; }
 
-using Change = std::function<void(ScanInput&, ScanOptions&)>;
+using InputChange = std::function<void(ScanInput&, ScanOptions&)>;
 
 // the message after one thing was changed
-std::string refused(const Change& change) {
+std::string refused(const InputChange& change) {
   ScanInput input = good();
   ScanOptions options = with_queries();
   EXPECT_EQ(error_message([&] { scan(input, options); }), "");

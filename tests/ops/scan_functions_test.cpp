@@ -12,7 +12,7 @@
 namespace fastweights::testing {
 namespace {
 
-const at::ScalarType kTypes[] = {at::kFloat, at::kDouble};
+const at::ScalarType kFunctionTypes[] = {at::kFloat, at::kDouble};
 
 // numbers of all sizes and signs in the type's precision, and some that are special
 Tensor arguments(at::ScalarType type, double largest) {
@@ -124,7 +124,7 @@ bool is(const Tensor& got, const std::vector<double>& expected) {
 // exp(2x) - 1 has an error of one or two units, and its quotient with itself plus two, by Newton's steps or a
 // division, adds another; 2.999 was found in float32, 2.949 in float64
 TEST(ScanFunctions, TanhIsGoodToFourUnits) {
-  for (const at::ScalarType type : kTypes) {
+  for (const at::ScalarType type : kFunctionTypes) {
     const Tensor x = arguments(type, 25);
     const double error = largest_error(x, op_tanh(x), [](long double t) { return std::tanh(t); });
     EXPECT_LE(error, 4) << type;
@@ -143,7 +143,7 @@ TEST(ScanFunctions, TanhIsGoodToFourUnits) {
 
 // the exponential's error, a sum and a division; 1.9 and 2.0 were found
 TEST(ScanFunctions, SigmoidIsGoodToFourUnits) {
-  for (const at::ScalarType type : kTypes) {
+  for (const at::ScalarType type : kFunctionTypes) {
     // beyond this bound the exponential does not grow any more
     const double bound = type == at::kFloat ? 87 : 708;
     const Tensor x = arguments(type, bound);
@@ -164,7 +164,7 @@ TEST(ScanFunctions, SigmoidIsGoodToFourUnits) {
 
 // short steps by a series, long ones by the exponential; 1.8 and 1.7 were found
 TEST(ScanFunctions, DecayIsGoodToFourUnits) {
-  for (const at::ScalarType type : kTypes) {
+  for (const at::ScalarType type : kFunctionTypes) {
     const Tensor x = arguments(type, type == at::kFloat ? 80 : 700).abs();
     const double error = largest_error(x, op_decay(x), [](long double t) { return -std::expm1(-t); });
     EXPECT_LE(error, 4) << type;
@@ -185,7 +185,7 @@ TEST(ScanFunctions, DecayIsGoodToFourUnits) {
 // without errors 8.5 units were found for 64 numbers, and 3.5 for 5. Arguments lie on a grid, so that their
 // differences are exact: those of arbitrary ones are not in any softmax
 TEST(ScanFunctions, SoftmaxIsAsGoodAsItsSum) {
-  for (const at::ScalarType type : kTypes) {
+  for (const at::ScalarType type : kFunctionTypes) {
     for (const int64_t width : {1, 2, 5, 16, 23, 64}) {
       const Tensor x = ((8 * random({1000, width}, 7) * 0x1p16).round() * 0x1p-16).to(type);
       const Tensor got = op_softmax(x).contiguous();
@@ -205,7 +205,7 @@ TEST(ScanFunctions, SoftmaxIsAsGoodAsItsSum) {
 }
 
 TEST(ScanFunctions, SoftmaxOfExtremesIsWhatItIsInTheLimit) {
-  for (const at::ScalarType type : kTypes) {
+  for (const at::ScalarType type : kFunctionTypes) {
     const double inf = INFINITY, nan = NAN;
     const Tensor x =
         at::tensor({1e4, 0., -1e4, 5., -inf, 5., -1e30, -1e30, -1e30, 0., nan, 0., -0., 0., -0., inf, 0., 0.},

@@ -38,7 +38,7 @@ std::vector<ScanCase> property_cases() {
 }
 
 // either kind of input with the weights of its outputs
-struct Problem {
+struct ScanProblem {
   ScanCase c;
   ScanInput given = {};
   ScanFeatures features = {};
@@ -53,8 +53,8 @@ struct Problem {
   const Tensor& output_offsets() const { return c.made ? features.output_offsets : given.output_offsets; }
 };
 
-Problem problem_of(const ScanCase& c, at::ScalarType type) {
-  Problem p = {c};
+ScanProblem problem_of(const ScanCase& c, at::ScalarType type) {
+  ScanProblem p = {c};
   if (c.made) {
     p.features = features_input(c, type);
     p.weights = random_weights(p.features);
@@ -85,8 +85,8 @@ void select(Tensor& x, const Tensor& index) {
 }
 
 // some samples of a batch, in this order
-Problem picked(const Problem& from, const std::vector<int64_t>& samples) {
-  Problem p = from;
+ScanProblem picked(const ScanProblem& from, const std::vector<int64_t>& samples) {
+  ScanProblem p = from;
   const Tensor rows = ranges(from.offsets(), samples), outputs = ranges(from.output_offsets(), samples);
   const Tensor which = at::tensor(samples, at::kLong);
   for (Tensor* x : {&p.given.k, &p.given.v, &p.given.beta, &p.given.dt, &p.given.q, &p.features.z,
@@ -104,14 +104,15 @@ Problem picked(const Problem& from, const std::vector<int64_t>& samples) {
 bool is_shared(const std::string& name) { return name.find("weight") != std::string::npos; }
 
 // the part of a result that belongs to some samples
-Tensor part_of(const ScanResult::Entry& entry, const Problem& p, const std::vector<int64_t>& samples) {
+Tensor part_of(const ScanResult::Entry& entry, const ScanProblem& p, const std::vector<int64_t>& samples) {
   const bool per_output = entry.name == "w", per_sample = entry.name == "gradient of w0";
   const Tensor index = per_sample ? at::tensor(samples, at::kLong)
                                   : ranges(per_output ? p.output_offsets() : p.offsets(), samples);
   return entry.tensor.index_select(0, index);
 }
 
-void expect_picked_bits(const Problem& whole, const ScanResult& all, const std::vector<int64_t>& samples) {
+void expect_picked_bits(const ScanProblem& whole, const ScanResult& all,
+                        const std::vector<int64_t>& samples) {
   const ScanResult got = picked(whole, samples).run();
   for (size_t i = 0; i < all.entries.size(); ++i) {
     if (is_shared(all.entries[i].name)) continue;
@@ -124,7 +125,7 @@ TEST(ScanProperties, ASampleDoesNotSeeItsBatch) {
   for (const ScanCase& c : property_cases()) {
     for (const at::ScalarType type : kTypes) {
       SCOPED_TRACE(message(c.name(), " in ", type));
-      const Problem whole = problem_of(c, type);
+      const ScanProblem whole = problem_of(c, type);
       const ScanResult all = whole.run();
       for (int64_t b = 0; b < static_cast<int64_t>(kSteps.size()); ++b) expect_picked_bits(whole, all, {b});
       expect_picked_bits(whole, all, {6, 2, 0, 5, 1, 4, 3});
@@ -142,7 +143,7 @@ TEST(ScanProperties, ThreadsDoNotChangeABit) {
       ScanCase c = {.rule = oja_softmax(), .width = 3, .heads = 17, .steps = std::vector<int64_t>(90, 3)};
       for (size_t b = 0; b < c.steps.size(); ++b) c.steps[b] = static_cast<int64_t>(b % 7);
       if (made) c.made = MadeOf();
-      const Problem p = problem_of(c, type);
+      const ScanProblem p = problem_of(c, type);
       ScanResult one;
       {
         const Threads threads(1);
@@ -157,8 +158,8 @@ TEST(ScanProperties, ThreadsDoNotChangeABit) {
 }
 
 // everything that has heads, at the dimension where it has them
-Problem with_heads(const Problem& from, const std::vector<int64_t>& heads) {
-  Problem p = from;
+ScanProblem with_heads(const ScanProblem& from, const std::vector<int64_t>& heads) {
+  ScanProblem p = from;
   const Tensor index = at::tensor(heads, at::kLong);
   for (const auto& [x, dim] : {std::pair(&p.given.k, 2),
                                {&p.given.v, 2},
@@ -185,7 +186,7 @@ TEST(ScanProperties, HeadsDoNotSeeEachOther) {
     if (c.heads == 1) continue;
     for (const at::ScalarType type : kTypes) {
       SCOPED_TRACE(message(c.name(), " in ", type));
-      const Problem whole = problem_of(c, type);
+      const ScanProblem whole = problem_of(c, type);
       const ScanResult all = whole.run();
       for (const std::vector<int64_t>& heads : {std::vector<int64_t>{2, 0, 1}, {1}, {2, 2, 0, 1, 2}}) {
         const ScanResult got = with_heads(whole, heads).run();
@@ -228,7 +229,7 @@ TEST(ScanProperties, SplittingTheSequenceChangesNothing) {
     c.queries = 0;
     for (const at::ScalarType type : kTypes) {
       SCOPED_TRACE(message(c.name(), " in ", type));
-      const Problem whole = problem_of(c, type);
+      const ScanProblem whole = problem_of(c, type);
       const ScanResult all = whole.run();
       ScanInput leaves = whole.given;
       std::vector<Tensor> inputs;
@@ -262,8 +263,8 @@ TEST(ScanProperties, BadNumbersStayInTheirSample) {
   for (const ScanCase& c : property_cases()) {
     for (const at::ScalarType type : kTypes) {
       for (const double number : {double{NAN}, double{INFINITY}}) {
-        const Problem clean = problem_of(c, type);
-        Problem p = clean;
+        const ScanProblem clean = problem_of(c, type);
+        ScanProblem p = clean;
         const int64_t row = clean.offsets()[bad].item<int64_t>() + 33;
         const std::vector<Tensor*> tensors =
             c.made ? std::vector{&p.features.z, &p.features.dt}
@@ -294,7 +295,7 @@ TEST(ScanProperties, ResultsDoNotDependOnWhoWantsGradients) {
     if (c.made) continue;
     for (const at::ScalarType type : kTypes) {
       SCOPED_TRACE(message(c.name(), " in ", type));
-      const Problem p = problem_of(c, type);
+      const ScanProblem p = problem_of(c, type);
       const ScanResult all = p.run();
       EXPECT_TRUE(at::equal(scan(p.given, options_of(c, Backend::Cpu)).w, all.at("w")));
       for (const auto& [name, member] : {std::pair("k", &ScanInput::k),

@@ -65,7 +65,7 @@ void expect_the_same_alone(const ScanCase& c, const ScanResult& ragged, at::Scal
 }
 
 // the definition, by far the slowest part, is computed once
-void expect_equivalent(const ScanCase& c) {
+void expect_as_reference(const ScanCase& c) {
   SCOPED_TRACE(c.name());
   const ScanResult expected = definition(c);
   ASSERT_EQ(expected.backend, "reference");
@@ -122,7 +122,7 @@ TEST_P(ScanTable, EveryWidthAndLengthIsItsDefinition) {
     c.heads = width <= 5 ? 2 : 1;
     c.seed = static_cast<uint64_t>(line);
     if (std::holds_alternative<Tableau>(chosen.method) && line % 2) c.keys = c.values = Rows::PerStage;
-    expect_equivalent(c);
+    expect_as_reference(c);
   }
   ASSERT_TRUE(kernels::use(before));
 }

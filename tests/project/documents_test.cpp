@@ -20,7 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-const fs::path kRoot = FASTWEIGHTS_SOURCE_DIR;
+const fs::path kDocuments = FASTWEIGHTS_SOURCE_DIR;
 
 std::string text_of(const fs::path& path) {
   std::ifstream in(path);
@@ -31,9 +31,9 @@ std::string text_of(const fs::path& path) {
 
 std::vector<fs::path> documents() {
   std::vector<fs::path> found;
-  for (const fs::directory_entry& entry : fs::directory_iterator(kRoot)) found.push_back(entry.path());
+  for (const fs::directory_entry& entry : fs::directory_iterator(kDocuments)) found.push_back(entry.path());
   for (const char* folder : {"docs", "src", "tests", "bench", "examples"}) {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kRoot / folder)) {
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(kDocuments / folder)) {
       found.push_back(entry.path());
     }
   }
@@ -91,8 +91,8 @@ TEST(Documents, LinksLeadSomewhere) {
 }
 
 TEST(Documents, QuoteTheExampleAsItIs) {
-  const std::string example = text_of(kRoot / "examples/own_rule.cpp");
-  const std::vector<std::string> quotes = blocks(text_of(kRoot / "docs/adding_a_rule.md"), "cpp");
+  const std::string example = text_of(kDocuments / "examples/own_rule.cpp");
+  const std::vector<std::string> quotes = blocks(text_of(kDocuments / "docs/adding_a_rule.md"), "cpp");
   EXPECT_EQ(quotes.size(), 2u);
   for (const std::string& quote : quotes) EXPECT_NE(example.find(quote), std::string::npos) << quote;
 }
@@ -113,7 +113,7 @@ std::map<std::string, Json> flattened(const Json& json) {
 // rows of the first table of keys in a document
 std::map<std::string, Json> documented_defaults(const char* document) {
   std::map<std::string, Json> documented;
-  std::istringstream lines(text_of(kRoot / document));
+  std::istringstream lines(text_of(kDocuments / document));
   std::string line;
   while (std::getline(lines, line) && line != "| key | default | meaning |") continue;
   const std::regex row(R"(^\| `([a-z_.]+)` \| (`([a-z_0-9]+)`|[^|]+) \| .+ \|$)");
@@ -153,7 +153,7 @@ TEST(Documents, HaveEveryKeyOfARunWithItsDefault) {
 }
 
 TEST(Documents, ShowAConfigurationThatIsOne) {
-  const std::vector<std::string> examples = blocks(text_of(kRoot / "docs/models.md"), "json");
+  const std::vector<std::string> examples = blocks(text_of(kDocuments / "docs/models.md"), "json");
   ASSERT_EQ(examples.size(), 1u);
   check_config(config_from_json(examples[0]));
 }

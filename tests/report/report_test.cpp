@@ -10,29 +10,29 @@
 namespace fastweights {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using ReportJson = nlohmann::ordered_json;
 
-Json sample(const std::string& name) {
+ReportJson sample(const std::string& name) {
   std::ifstream in(FASTWEIGHTS_REPORT_SAMPLES "/" + name);
-  return Json::parse(in);
+  return ReportJson::parse(in);
 }
 
 // classification, with all parts but "scatter", and regression, with that one
-Json everything() {
-  Json report = sample("sample.json");
+ReportJson everything() {
+  ReportJson report = sample("sample.json");
   report["scatter"] = sample("regression.json")["scatter"];
   return report;
 }
 
-std::string page_of(const Json& report) {
+std::string page_of(const ReportJson& report) {
   return report::page(report.at("title").get<std::string>(), report.dump());
 }
 
 // what the page's script will read
-Json embedded(const std::string& page) {
+ReportJson embedded(const std::string& page) {
   const std::string begin = "<script type=\"application/json\" id=\"data\">";
   const size_t from = page.find(begin) + begin.size();
-  return Json::parse(page.substr(from, page.find("</script>", from) - from));
+  return ReportJson::parse(page.substr(from, page.find("</script>", from) - from));
 }
 
 int64_t count(const std::string& text, const std::string& part) {
@@ -42,7 +42,7 @@ int64_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(Report, ThePageHoldsTheDataAsTheyWereGiven) {
-  for (const Json& report : {everything(), sample("regression.json")}) {
+  for (const ReportJson& report : {everything(), sample("regression.json")}) {
     const std::string page = page_of(report);
     EXPECT_EQ(embedded(page), report);
     EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0u);
@@ -62,7 +62,7 @@ TEST(Report, ThePageNeedsNothingElse) {
 TEST(Report, HostileTextStaysText) {
   const std::string end = "</script><script>alert(1)</script>", image = "<img src=x onerror=alert(1)>",
                     comment = "<!--<script>";
-  Json report = everything();
+  ReportJson report = everything();
   const std::string harmless = page_of(report);
   report["title"] = end;
   report["facts"].push_back({image, comment});
@@ -80,14 +80,14 @@ TEST(Report, HostileTextStaysText) {
 }
 
 TEST(Report, MarksOfTheTemplateInTheDataAreLeftAlone) {
-  Json report = {{"title", "{{data}} {{nonsense}}"}, {"facts", Json::array()}};
+  ReportJson report = {{"title", "{{data}} {{nonsense}}"}, {"facts", ReportJson::array()}};
   const std::string page = page_of(report);
   EXPECT_NE(page.find("<title>{{data}} {{nonsense}}</title>"), std::string::npos);
   EXPECT_EQ(embedded(page), report);
 }
 
 // keys with dots, the first element standing for those of a list of objects
-void add_keys(const Json& json, const std::string& where, std::set<std::string>& keys) {
+void add_keys(const ReportJson& json, const std::string& where, std::set<std::string>& keys) {
   if (json.is_array() && !json.empty() && json[0].is_object()) add_keys(json[0], where + "[]", keys);
   if (!json.is_object()) return;
   for (const auto& [key, value] : json.items()) {
@@ -118,7 +118,7 @@ report::ReportData all_parts() {
 
 TEST(Report, TheStructuresHaveTheKeysOfTheSamples) {
   std::set<std::string> ours, samples;
-  add_keys(Json::parse(report::to_json(all_parts())), "", ours);
+  add_keys(ReportJson::parse(report::to_json(all_parts())), "", ours);
   add_keys(everything(), "", samples);
   // of fast weights or a state; a scale that runs do not choose
   ours.erase(".fast_weights.of");
@@ -127,20 +127,20 @@ TEST(Report, TheStructuresHaveTheKeysOfTheSamples) {
 }
 
 TEST(Report, TheStructuresAreWrittenAsThePageReadsThem) {
-  const Json json = Json::parse(report::to_json(all_parts()));
+  const ReportJson json = ReportJson::parse(report::to_json(all_parts()));
   EXPECT_EQ(json["version"], 1);
-  EXPECT_EQ(json["facts"], Json::parse(R"([["a", "b"]])"));
+  EXPECT_EQ(json["facts"], ReportJson::parse(R"([["a", "b"]])"));
   EXPECT_EQ(json["headline"][0]["value"], 0.5);
   EXPECT_TRUE(json["headline"][1]["value"].is_number_integer());
-  EXPECT_EQ(json["curves"][0]["lines"][0]["x"], Json::parse("[1, 2]"));
+  EXPECT_EQ(json["curves"][0]["lines"][0]["x"], ReportJson::parse("[1, 2]"));
   EXPECT_TRUE(json["curves"][0]["lines"][0]["y"][1].is_null());
-  EXPECT_EQ(json["confusion"]["counts"], Json::parse("[[1, 2], [3, 4]]"));
-  EXPECT_EQ(json["model"]["parameters"], Json::parse(R"([["head.bias", "[2]", 2]])"));
-  EXPECT_EQ(json["fast_weights"]["frames"]["layers"][0]["w"], Json::parse("[[1.0, 2.0, 3.0, 4.0]]"));
+  EXPECT_EQ(json["confusion"]["counts"], ReportJson::parse("[[1, 2], [3, 4]]"));
+  EXPECT_EQ(json["model"]["parameters"], ReportJson::parse(R"([["head.bias", "[2]", 2]])"));
+  EXPECT_EQ(json["fast_weights"]["frames"]["layers"][0]["w"], ReportJson::parse("[[1.0, 2.0, 3.0, 4.0]]"));
 }
 
 TEST(Report, AbsentPartsHaveNoKey) {
-  const Json json = Json::parse(report::to_json({.title = "title"}));
+  const ReportJson json = ReportJson::parse(report::to_json({.title = "title"}));
   for (const char* key :
        {"confusion", "roc", "calibration", "scatter", "mistakes", "fast_weights", "warnings"})
     EXPECT_FALSE(json.contains(key)) << key;

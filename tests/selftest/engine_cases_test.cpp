@@ -16,7 +16,7 @@
 namespace fastweights {
 namespace {
 
-ProgrammerConfig small_config() {
+ProgrammerConfig case_config() {
   ProgrammerConfig config;
   config.channels = 2;
   config.hidden_size = 6;
@@ -31,13 +31,13 @@ TEST(EngineCases, TheForcedBackendIsTheOneThatRan) {
   if (const char* wanted = std::getenv("FASTWEIGHTS_ISA")) {
     EXPECT_EQ(forced, std::string("cpu-") + wanted);
   }
-  for (const EngineErrors& errors : engine_errors(small_config(), kBatch, {at::kFloat, at::kDouble}))
+  for (const EngineErrors& errors : engine_errors(case_config(), kBatch, {at::kFloat, at::kDouble}))
     EXPECT_EQ(errors.backend, forced);
-  for (const SelftestResult& result : engine_results({"a case", small_config(), kBatch})) {
+  for (const SelftestResult& result : engine_results({"a case", case_config(), kBatch})) {
     EXPECT_TRUE(result.passed()) << result.name << ": " << result.error;
     EXPECT_EQ(result.name.rfind(forced + ": a case, float", 0), 0u) << result.name;
   }
-  ProgrammerConfig config = small_config();
+  ProgrammerConfig config = case_config();
   config.backend = Backend::Reference;
   const RaggedSeries series =
       shared_times(at::arange(4, at::kDouble), at::linspace(-1, 1, 8, at::kFloat).view({4, 2}));
@@ -46,7 +46,7 @@ TEST(EngineCases, TheForcedBackendIsTheOneThatRan) {
 
 TEST(EngineCases, SeeTheRoundingOfFloat32) {
   // a comparison of something with itself would see none
-  const EngineErrors errors = engine_errors(small_config(), kBatch, {at::kFloat})[0];
+  const EngineErrors errors = engine_errors(case_config(), kBatch, {at::kFloat})[0];
   EXPECT_GT(errors.outputs, 1e-9);
   EXPECT_GT(errors.weights, 1e-9);
   EXPECT_GT(errors.gradients, 1e-9);
@@ -54,7 +54,7 @@ TEST(EngineCases, SeeTheRoundingOfFloat32) {
 }
 
 TEST(EngineCases, AnEngineThatCannotIsAnErrorAndNoPass) {
-  ProgrammerConfig config = small_config();
+  ProgrammerConfig config = case_config();
   config.key_width = 2;
   config.value_width = 3;
   EXPECT_THROW(engine_errors(config, kBatch, {at::kDouble}), std::invalid_argument);

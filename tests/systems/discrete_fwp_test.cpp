@@ -141,7 +141,7 @@ ModelConfig config_of(RowMemory memory, int64_t layers, int64_t static_features)
                     static_features);
 }
 
-std::string expect_equations(const ModelConfig& config) {
+std::string expect_discrete_equations(const ModelConfig& config) {
   const FastNet recurrent_net = recurrent;
   const auto& options = config.architecture.get<DiscreteFwp>();
   const FastNet net = options.memory == RowMemory::Sum     ? each_head(linear_attention)
@@ -152,17 +152,19 @@ std::string expect_equations(const ModelConfig& config) {
 
 class DiscreteFwps : public ::testing::TestWithParam<RowMemory> {};
 
-TEST_P(DiscreteFwps, IsItsEquations) { expect_equations(config_of(GetParam(), 1, 0)); }
+TEST_P(DiscreteFwps, IsItsEquations) { expect_discrete_equations(config_of(GetParam(), 1, 0)); }
 
-TEST_P(DiscreteFwps, BlocksStackAndStaticFeaturesAreAdded) { expect_equations(config_of(GetParam(), 2, 4)); }
+TEST_P(DiscreteFwps, BlocksStackAndStaticFeaturesAreAdded) {
+  expect_discrete_equations(config_of(GetParam(), 2, 4));
+}
 
 // products in chunks or kernels, whatever is faster
 TEST_P(DiscreteFwps, FewWideHeadsHaveTheSameEquations) {
   ModelConfig config = config_of(GetParam(), 1, 0);
-  EXPECT_EQ(expect_equations(config) == "reference", GetParam() == RowMemory::Recurrent);
+  EXPECT_EQ(expect_discrete_equations(config) == "reference", GetParam() == RowMemory::Recurrent);
   config.architecture.get<DiscreteFwp>().hidden_size = 41;
   config.architecture.get<DiscreteFwp>().heads = 1;
-  EXPECT_EQ(expect_equations(config), "reference");
+  EXPECT_EQ(expect_discrete_equations(config), "reference");
 }
 
 TEST_P(DiscreteFwps, SamplesDoNotKnowEachOther) { expect_samples_alone(config_of(GetParam(), 2, 4)); }

@@ -26,7 +26,7 @@ ModelConfig some_config() {
                                              .static_hidden_size = 4}};
 }
 
-ModelInput some_input() {
+ModelInput latent_input() {
   const RaggedSeries series = gappy_series(kChannels);
   return {.series = series,
           .static_features = random({series.samples(), kStatic}, 7),
@@ -59,7 +59,7 @@ std::map<double, Tensor> plain_solution(const PlainSystem& net, const PlainRows&
   return result;
 }
 
-Compared plain_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
+Compared plain_latent(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const PlainSystem net(model);
   const LatentConfig& latent = model.config().architecture.get<fastweights::LatentOde>().latent;
   std::vector<Tensor> mean, variance, outputs;
@@ -93,32 +93,32 @@ Compared plain_forward(const Model& model, const ModelInput& input, const Forwar
 }
 
 TEST(LatentOde, EqualsItsEquationsInTraining) {
-  const ModelInput input = some_input();
+  const ModelInput input = latent_input();
   const ForwardOptions options = {.mode = Mode::Train, .seed = 11};
   const Model model(some_config(), {.type = at::kDouble});
   const ModelOutput output = model.forward(input, options);
   expect_same(model, {output.outputs, random_loss(3)(output.outputs) + output.auxiliary_loss},
-              plain_forward(model, input, options));
+              plain_latent(model, input, options));
 }
 
 TEST(LatentOde, DrawsNothingInEvaluation) {
-  const ModelInput input = some_input();
+  const ModelInput input = latent_input();
   const Model model(some_config(), {.type = at::kDouble});
   const ModelOutput output = model.forward(input);
-  EXPECT_LT(relative_error(output.outputs.detach(), plain_forward(model, input, {}).outputs.detach()), kSame);
+  EXPECT_LT(relative_error(output.outputs.detach(), plain_latent(model, input, {}).outputs.detach()), kSame);
   EXPECT_FALSE(output.auxiliary_loss.defined());
 }
 
 TEST(LatentOde, SamplesDoNotDependOnTheirBatch) {
   const Model model(some_config(), {.type = at::kDouble});
-  expect_independent(model, some_input());
+  expect_independent(model, latent_input());
 }
 
 TEST(LatentOde, GradientsEqualCentralDifferences) {
   const Model model(some_config(), {.type = at::kDouble});
   const GradcheckOptions options = {
       .modes = {Gradient::Exact, Gradient::Checkpointed}, .directions = 1, .step = 1e-5};
-  for (const GradcheckRow& row : gradcheck(model, some_input(), random_loss(3), options)) {
+  for (const GradcheckRow& row : gradcheck(model, latent_input(), random_loss(3), options)) {
     // outputs do not come from the decoder
     EXPECT_EQ(row.norm > 0, row.name.rfind("decoder.", 0) != 0) << row.name;
     EXPECT_LT(row.errors[0], 1e-7) << row.name;
@@ -127,7 +127,7 @@ TEST(LatentOde, GradientsEqualCentralDifferences) {
 }
 
 TEST(LatentOde, AdjointConvergesToTheGradient) {
-  const ModelInput input = some_input();
+  const ModelInput input = latent_input();
   Model model(some_config(), {.type = at::kDouble});
   const auto gradient = [&](const SolverConfig& solver) {
     model.set_solver(solver);

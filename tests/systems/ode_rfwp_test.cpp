@@ -9,11 +9,11 @@ namespace {
 
 using namespace testing;
 
-constexpr int64_t kChannels = 3, kStatic = 2;
+constexpr int64_t kRfwpChannels = 3, kRfwpStatic = 2;
 
 ModelConfig config_of(RfwpForm form, const std::string& rule, UpdateOrder order) {
-  return {.channels = kChannels,
-          .static_features = kStatic,
+  return {.channels = kRfwpChannels,
+          .static_features = kRfwpStatic,
           .outputs = 2,
           .architecture = fastweights::OdeRfwp{.form = form,
                                                .rule = rule,
@@ -27,10 +27,10 @@ ModelConfig config_of(RfwpForm form, const std::string& rule, UpdateOrder order)
                                                .static_hidden_size = 4}};
 }
 
-ModelInput some_input() {
-  const RaggedSeries series = gappy_series(kChannels);
+ModelInput rfwp_input() {
+  const RaggedSeries series = gappy_series(kRfwpChannels);
   return {.series = series,
-          .static_features = random({series.samples(), kStatic}, 7),
+          .static_features = random({series.samples(), kRfwpStatic}, 7),
           .output_times = some_output_times(series)};
 }
 
@@ -78,7 +78,7 @@ std::vector<Tensor> plain_states(const PlainSystem& net, const fastweights::OdeR
 }
 
 // all outputs, and a number of them with what a training pass adds to the loss
-Compared plain_forward(const Model& model, const ModelInput& input, const ForwardOptions& options) {
+Compared plain_rfwp(const Model& model, const ModelInput& input, const ForwardOptions& options) {
   const PlainSystem net(model);
   const auto& c = model.config().architecture.get<fastweights::OdeRfwp>();
   std::vector<Tensor> first, mean, variance, outputs;
@@ -118,22 +118,22 @@ Compared model_forward(const Model& model, const ModelInput& input, const Forwar
 }
 
 TEST(OdeRfwp, EqualsItsEquationsWithEveryRuleInBothOrders) {
-  const ModelInput input = some_input();
+  const ModelInput input = rfwp_input();
   for (const Rule& rule : all_rules()) {
     for (UpdateOrder order : {UpdateOrder::OdeFirst, UpdateOrder::DataFirst}) {
       SCOPED_TRACE(rule.name + (order == UpdateOrder::OdeFirst ? ", ODE first" : ", data first"));
       const Model model(config_of(RfwpForm::Plain, rule.name, order), {.type = at::kDouble});
-      expect_same(model, model_forward(model, input, {}), plain_forward(model, input, {}));
+      expect_same(model, model_forward(model, input, {}), plain_rfwp(model, input, {}));
     }
   }
 }
 
 TEST(OdeRfwp, LatentVariantEqualsItsEquationsInTraining) {
-  const ModelInput input = some_input();
+  const ModelInput input = rfwp_input();
   const ForwardOptions options = {.mode = Mode::Train, .seed = 11};
   const Model model(config_of(RfwpForm::Latent, "delta_post", UpdateOrder::OdeFirst), {.type = at::kDouble});
-  expect_same(model, model_forward(model, input, options), plain_forward(model, input, options));
-  const Tensor mean = plain_forward(model, input, {}).outputs;
+  expect_same(model, model_forward(model, input, options), plain_rfwp(model, input, options));
+  const Tensor mean = plain_rfwp(model, input, {}).outputs;
   EXPECT_LT(relative_error(model.forward(input).outputs.detach(), mean.detach()), kSame);
   EXPECT_FALSE(model.forward(input).auxiliary_loss.defined());
 }
@@ -141,7 +141,7 @@ TEST(OdeRfwp, LatentVariantEqualsItsEquationsInTraining) {
 TEST(OdeRfwp, SamplesDoNotDependOnTheirBatch) {
   for (RfwpForm form : {RfwpForm::Plain, RfwpForm::Latent}) {
     const Model model(config_of(form, "delta_pre", UpdateOrder::OdeFirst), {.type = at::kDouble});
-    expect_independent(model, some_input());
+    expect_independent(model, rfwp_input());
   }
 }
 
@@ -151,7 +151,7 @@ TEST(OdeRfwp, GradientsEqualCentralDifferences) {
     const GradcheckOptions options = {
         .modes = {Gradient::Exact, Gradient::Checkpointed}, .directions = 1, .step = 1e-5};
     // differences of that step leave about 1e-10 of a third derivative, which may be large
-    for (const GradcheckRow& row : gradcheck(model, some_input(), random_loss(3), options)) {
+    for (const GradcheckRow& row : gradcheck(model, rfwp_input(), random_loss(3), options)) {
       EXPECT_GT(row.norm, 0) << row.name;
       EXPECT_LT(row.errors[0], 1e-7) << row.name;
       EXPECT_LT(row.errors[1], 1e-7) << row.name;
@@ -160,7 +160,7 @@ TEST(OdeRfwp, GradientsEqualCentralDifferences) {
 }
 
 TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
-  const ModelInput input = some_input();
+  const ModelInput input = rfwp_input();
   Model model(config_of(RfwpForm::Plain, "hebb", UpdateOrder::OdeFirst), {.type = at::kDouble});
   const auto outputs = [&](const SolverConfig& solver) {
     model.set_solver(solver);
@@ -180,7 +180,7 @@ TEST(OdeRfwp, AdaptiveStepsKeepToTheirLimitAndToTheirSample) {
 }
 
 TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
-  const ModelInput input = some_input();
+  const ModelInput input = rfwp_input();
   Model model(config_of(RfwpForm::Plain, "hebb", UpdateOrder::DataFirst), {.type = at::kDouble});
   SolverConfig solver = {.method = dopri5(), .steps = AdaptiveSteps{.rtol = 1e-10, .atol = 1e-12}};
   model.set_solver(solver);
@@ -193,7 +193,7 @@ TEST(OdeRfwp, JointErrorControlIsAsGoodAsItsTolerance) {
 TEST(OdeRfwp, FastWeightsAtTheOutputsAreToldBySample) {
   const ModelConfig config = config_of(RfwpForm::Plain, "hebb", UpdateOrder::OdeFirst);
   const Model model(config, {.type = at::kDouble});
-  ModelInput input = some_input();
+  ModelInput input = rfwp_input();
   const ModelOutput output = model.forward(input);
   EXPECT_EQ(output.w[0].sizes(), (std::vector<int64_t>{12, 2, 3, 3}));
   // the second and third output of a sample follow the same row, after which nothing was written
@@ -206,7 +206,7 @@ TEST(OdeRfwp, FastWeightsAtTheOutputsAreToldBySample) {
 TEST(OdeRfwp, SinglePrecisionIsTheSameModel) {
   const ModelConfig config = config_of(RfwpForm::Latent, "delta_pre", UpdateOrder::DataFirst);
   const Model exact(config, {.type = at::kDouble}), rounded(config, {.type = at::kFloat});
-  ModelInput input = some_input();
+  ModelInput input = rfwp_input();
   const Tensor expected = exact.forward(input).outputs.detach();
   input.series.values = input.series.values.to(at::kFloat);
   input.static_features = input.static_features.to(at::kFloat);

@@ -17,15 +17,15 @@ std::vector<double> numbers(const Tensor& x) {
 }
 
 // scores with many ties, truths that they say something about
-struct Case {
+struct MetricCase {
   Tensor scores, positive;  // [M], [M]
 };
-Case tied_case(uint64_t seed, int64_t count) {
+MetricCase tied_case(uint64_t seed, int64_t count) {
   const Tensor x = random({count}, seed);
   return {at::round(x * 4) / 4, (x + random({count}, seed + 100)).gt(0.3).to(at::kLong)};
 }
 
-double pair_share(const Case& c) {
+double pair_share(const MetricCase& c) {
   const std::vector<double> s = numbers(c.scores), y = numbers(c.positive);
   double right = 0, pairs = 0;
   for (size_t i = 0; i < s.size(); ++i) {
@@ -39,7 +39,7 @@ double pair_share(const Case& c) {
 }
 
 // the precision among all with at least the score of a positive, averaged over positives
-double mean_precision(const Case& c) {
+double mean_precision(const MetricCase& c) {
   const std::vector<double> s = numbers(c.scores), y = numbers(c.positive);
   double sum = 0, positives = 0;
   for (size_t i = 0; i < s.size(); ++i) {
@@ -58,10 +58,10 @@ double mean_precision(const Case& c) {
 
 TEST(Metrics, RankingsAreThoseOfAllPairs) {
   for (uint64_t seed = 1; seed < 8; ++seed) {
-    const Case c = tied_case(seed, 30 + static_cast<int64_t>(seed));
+    const MetricCase c = tied_case(seed, 30 + static_cast<int64_t>(seed));
     EXPECT_NEAR(auroc(c.scores, c.positive), pair_share(c), 1e-14);
     EXPECT_NEAR(average_precision(c.scores, c.positive), mean_precision(c), 1e-14);
-    const Case distinct = {random({41}, seed), c.positive.slice(0, 0, 30).repeat({2}).slice(0, 0, 41)};
+    const MetricCase distinct = {random({41}, seed), c.positive.slice(0, 0, 30).repeat({2}).slice(0, 0, 41)};
     EXPECT_NEAR(auroc(distinct.scores, distinct.positive), pair_share(distinct), 1e-14);
     EXPECT_NEAR(average_precision(distinct.scores, distinct.positive), mean_precision(distinct), 1e-14);
   }
@@ -147,7 +147,7 @@ TEST(Metrics, CertainMistakesHaveAFiniteLogLoss) {
 
 TEST(Metrics, TheBestThresholdIsThatOfAnExhaustiveSearch) {
   for (uint64_t seed = 1; seed < 30; ++seed) {
-    const Case c = tied_case(seed, 5 + static_cast<int64_t>(seed % 9));
+    const MetricCase c = tied_case(seed, 5 + static_cast<int64_t>(seed % 9));
     // of some, good scores are those of negatives
     const double sign = seed % 3 == 0 ? -0.4 : 0.4;
     const Tensor p = two_columns(numbers(c.scores * sign + 0.5));
@@ -197,7 +197,7 @@ TEST(Metrics, OfRegressionByHand) {
 }
 
 TEST(Metrics, TheCurveGoesFromCornerToCorner) {
-  const Case c = tied_case(3, 33);
+  const MetricCase c = tied_case(3, 33);
   const Roc curve = roc(c.scores, c.positive);
   EXPECT_EQ(curve.false_positive.front(), 0);
   EXPECT_EQ(curve.true_positive.front(), 0);

@@ -18,7 +18,7 @@ namespace {
 using testing::relative_error;
 
 // other sums over rows, since there is room for more of them
-constexpr double kFloat = 1e-5;
+constexpr double kReplayRounding = 1e-5;
 
 class RecordedSteps : public ::testing::Test {
  protected:
@@ -59,12 +59,12 @@ struct Step {
   uint64_t seed;
 };
 
-struct Settings {
+struct ReplaySettings {
   double clip = 1, penalty = 0;
   Tensor class_weights = {};
 };
 
-StepWork work_of(const Model& model, const Settings& settings) {
+StepWork work_of(const Model& model, const ReplaySettings& settings) {
   return {
       .network = model.network(),
       .optimiser = make_adam(*model.network(), {}),
@@ -77,7 +77,7 @@ StepWork work_of(const Model& model, const Settings& settings) {
 // a graph is recorded with the first step and replays all of them; another model takes the same steps one
 // operation after another
 void expect_same_steps(const ProgrammerConfig& config, const at::Device& device, const RaggedSeries& series,
-                       const Settings& settings, const std::vector<Step>& steps) {
+                       const ReplaySettings& settings, const std::vector<Step>& steps) {
   const Model model(config, {.device = device}), other(config, {.device = device});
   const StepWork work = work_of(model, settings), other_work = work_of(other, settings);
   const PreparedBatch all = model.prepare({.series = series});
@@ -107,32 +107,33 @@ void expect_same_steps(const ProgrammerConfig& config, const at::Device& device,
     const ComputedStep expected = plain.run({step.samples, step.seed, input, there}, 1e-2);
     EXPECT_TRUE(got.replayed);
     EXPECT_FALSE(expected.replayed);
-    EXPECT_LT(relative_error(got.gradient.flat, expected.gradient.flat), kFloat) << "seed " << step.seed;
-    EXPECT_LT(relative_error(got.summary, expected.summary), kFloat);
+    EXPECT_LT(relative_error(got.gradient.flat, expected.gradient.flat), kReplayRounding)
+        << "seed " << step.seed;
+    EXPECT_LT(relative_error(got.summary, expected.summary), kReplayRounding);
   }
   EXPECT_FALSE(recorded.takes(all.select({0, 1}), truth({0, 1}))) << "fewer samples";
   EXPECT_FALSE(recorded.takes(first, truth({0, 1, -1}))) << "a class that is not known";
 }
 
 // ragged: other samples of other lengths in every step
-const std::vector<Step> kRagged = {
+const std::vector<Step> kReplayLengths = {
     {{0, 1, 2}, {0, 1, 1}, 7}, {{3, 4, 7}, {1, 0, 1}, 8}, {{2, 6, 0}, {1, 0, 0}, 9}};
 
 TEST_F(RecordedSteps, WithAKernelForTheSlowNet) {
   const ProgrammerConfig c = config(3);
-  expect_same_steps(c, device_, series(3), {}, kRagged);
+  expect_same_steps(c, device_, series(3), {}, kReplayLengths);
 }
 
 TEST_F(RecordedSteps, WithProductsForTheSlowNet) {
   const ProgrammerConfig c = config(20);
-  expect_same_steps(c, device_, series(20), {}, kRagged);
+  expect_same_steps(c, device_, series(20), {}, kReplayLengths);
 }
 
 TEST_F(RecordedSteps, OfTwoClassesWithWeightsAndAPenalty) {
   ProgrammerConfig c = config(3);
   c.outputs = 1;
   const Tensor weights = at::tensor({0.5, 2.0}, at::kFloat).to(device_);
-  expect_same_steps(c, device_, series(3), {0.0, 1e-3, weights}, kRagged);
+  expect_same_steps(c, device_, series(3), {0.0, 1e-3, weights}, kReplayLengths);
 }
 
 TEST_F(RecordedSteps, OfTwoLayersOnAsManyRows) {
