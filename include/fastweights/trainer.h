@@ -132,6 +132,10 @@ class Trainer {
   /// Sets the parameters to those of the best epoch.
   void restore_best();
 
+  /// predict() of the parts, from what training keeps prepared.
+  Predictions predict_training();
+  Predictions predict_validation();
+
   /// All that is needed to resume.
   NamedTensors state() const;
   void set_state(const NamedTensors& state);

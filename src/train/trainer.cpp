@@ -258,7 +258,7 @@ TrainEpoch Trainer::Impl::end_epoch() {
                        .learning_rate = last_rate};
   bool finite = true;
   if (data.validation.samples() > 0) {
-    const Predictions p = pipeline->validate();
+    const Predictions p = pipeline->predict_validation();
     record.validation = evaluate(p, data.task, data.preparation);
     finite = p.outputs.isfinite().all().item<bool>();
   }
@@ -304,6 +304,10 @@ void Trainer::restore_best() {
   const std::vector<Tensor> parameters = impl_->model.parameter_tensors();
   for (size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(impl_->best[i]);
 }
+
+Predictions Trainer::predict_training() { return impl_->pipeline->predict_training(); }
+
+Predictions Trainer::predict_validation() { return impl_->pipeline->predict_validation(); }
 
 NamedTensors Trainer::state() const {
   const Impl& t = *impl_;
