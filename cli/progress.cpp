@@ -89,9 +89,11 @@ void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
   const std::string& name = trainer.config().metric;
   last_ = message("validation ", name, " ", number(metric(record.validation, name)));
   if (style_ == Style::Json) {
-    std::printf("{\"epoch\": %lld, \"epochs\": %lld, \"loss\": %.6g, \"seconds\": %.3f, \"best\": %s",
+    std::printf("{\"epoch\": %lld, \"epochs\": %lld, \"steps\": %lld, \"replayed_steps\": %lld",
                 static_cast<long long>(record.epoch), static_cast<long long>(trainer.config().epochs),
-                record.loss, record.seconds, record.best ? "true" : "false");
+                static_cast<long long>(record.steps), static_cast<long long>(record.replayed_steps));
+    std::printf(", \"loss\": %.6g, \"seconds\": %.3f, \"best\": %s", record.loss, record.seconds,
+                record.best ? "true" : "false");
     for (const auto& [known, number] : record.validation) {
       if (std::isfinite(number)) std::printf(", \"validation_%s\": %.6g", known.c_str(), number);
     }

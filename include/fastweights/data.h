@@ -11,7 +11,7 @@
 ///
 ///     const DataSet data = read_data("patients.csv", {.columns = {.group = "patient"}});
 ///     const Split parts = split_data(data);
-///     const Preparation preparation = fit_preparation(select_series(data, parts.train));
+///     const Preparation preparation = fit_preparation(data, parts.train, {});
 ///
 /// Each series has its own times and its own length. Readers do not fill, scale or pad; NaN marks a value
 /// that was not observed. An error in a file is a std::runtime_error that names the file, the row and the
@@ -181,6 +181,8 @@ struct Preparation {
 };
 
 Preparation fit_preparation(const DataSet& train, const PrepareConfig& config = {});
+Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
+                            const PrepareConfig& config);
 
 /// The data with the preparation's channels, static features, targets and classes, in its order. A missing
 /// one is an error, additional ones are dropped; labels of unknown classes become unknown.

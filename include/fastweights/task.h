@@ -46,8 +46,10 @@ struct PreparedData {
   int64_t samples() const { return offsets.size(0) - 1; }
 };
 
-/// Scales data that have the preparation's names (see match_data()).
+/// Scales data that have the preparation's names (see match_data()): all, or the given samples.
 PreparedData prepare(const DataSet& data, const Preparation& preparation);
+PreparedData prepare(const DataSet& data, const std::vector<int64_t>& samples,
+                     const Preparation& preparation);
 
 /// M rows of outputs belong to B samples.
 struct Batch {

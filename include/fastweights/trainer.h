@@ -76,7 +76,9 @@ Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const P
 
 struct TrainEpoch {
   int64_t epoch = 0;  ///< from 1
-  double loss = 0;    ///< mean over the training steps
+  /// Steps taken, and those of them that were replayed as a recorded CUDA graph.
+  int64_t steps = 0, replayed_steps = 0;
+  double loss = 0;  ///< mean over the training steps
   double learning_rate = 0;
   double seconds = 0;
   Metrics validation = {};
@@ -129,6 +131,10 @@ class Trainer {
 
   /// Sets the parameters to those of the best epoch.
   void restore_best();
+
+  /// predict() of the parts, from the data that training keeps prepared.
+  Predictions predict_training();
+  Predictions predict_validation();
 
   /// The state to resume from.
   NamedTensors state() const;

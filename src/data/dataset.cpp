@@ -159,10 +159,16 @@ DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) 
     to.insert(to.end(), from.begin() + static_cast<Difference>(first * width),
               from.begin() + static_cast<Difference>(last * width));
   };
+  size_t rows = 0;
   for (const int64_t sample : samples) {
     if (sample < 0 || sample >= data.samples())
       throw std::invalid_argument("[select_series] no sample " + std::to_string(sample) + " in a set of " +
                                   std::to_string(data.samples()));
+    rows += static_cast<size_t>(data.length(sample));
+  }
+  part.times.reserve(rows);
+  part.values.reserve(rows * channels);
+  for (const int64_t sample : samples) {
     const auto b = static_cast<size_t>(sample);
     const auto first = static_cast<size_t>(data.offsets[b]), last = static_cast<size_t>(data.offsets[b + 1]);
     part.ids.push_back(data.ids[b]);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/nearest.h"
@@ -10,15 +11,59 @@
 namespace fastweights {
 namespace {
 
-// as in the published code: n - 1 degrees of freedom, and never zero
-Scale standard(const std::vector<double>& values) {
-  const auto count = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double x : values) sum += x;
-  const double mean = sum / count;
-  for (const double x : values) squares += (x - mean) * (x - mean);
-  const double deviation = values.size() > 1 ? std::sqrt(squares / (count - 1)) : 0;
-  return {mean, deviation + 1e-5};
+using Rows = std::vector<int64_t>;
+
+Rows first_rows(int64_t count) {
+  Rows rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  return rows;
+}
+
+// rows of the samples, one sample after another
+Rows rows_of(const DataSet& data, const std::vector<int64_t>& samples) {
+  Rows rows;
+  for (const int64_t b : samples) {
+    FW_CHECK(b >= 0 && b < data.samples(), "[prepare] no sample ", b, " in a set of ", data.samples());
+    for (int64_t i = data.offsets[static_cast<size_t>(b)]; i < data.offsets[static_cast<size_t>(b) + 1]; ++i)
+      rows.push_back(i);
+  }
+  return rows;
+}
+
+// some rows of a table
+struct Table {
+  const std::vector<double>& values;
+  size_t columns;
+  const Rows& rows;
+
+  const double* row(int64_t i) const { return values.data() + static_cast<size_t>(i) * columns; }
+};
+
+// of each column; as in the published code: n - 1 degrees of freedom, and never zero
+std::vector<Scale> standard_scales(const Table& table) {
+  const size_t columns = table.columns;
+  std::vector<double> counts(columns), means(columns), squares(columns);
+  // whole rows at once; a missing value adds zero, which changes no sum
+  const auto for_rows = [&](const auto& add) {
+    for (const int64_t i : table.rows) {
+      const double* x = table.row(i);
+      for (size_t c = 0; c < columns; ++c) add(c, x[c], !std::isnan(x[c]));
+    }
+  };
+  for_rows([count = counts.data(), sum = means.data()](size_t c, double x, bool known) {
+    count[c] += known ? 1 : 0;
+    sum[c] += known ? x : 0;
+  });
+  for (size_t c = 0; c < columns; ++c) means[c] /= counts[c];
+  for_rows([mean = means.data(), sum = squares.data()](size_t c, double x, bool known) {
+    sum[c] += known ? (x - mean[c]) * (x - mean[c]) : 0;
+  });
+  std::vector<Scale> scales(columns);
+  for (size_t c = 0; c < columns; ++c) {
+    if (counts[c] == 0) continue;
+    scales[c] = {means[c], (counts[c] > 1 ? std::sqrt(squares[c] / (counts[c] - 1)) : 0) + 1e-5};
+  }
+  return scales;
 }
 
 double quantile(std::vector<double>& values, double fraction) {
@@ -28,26 +73,37 @@ double quantile(std::vector<double>& values, double fraction) {
   return *middle;
 }
 
-Scale robust(std::vector<double> values) {
+Scale robust_scale(std::vector<double> values) {
+  if (values.empty()) return {};
   const double median = quantile(values, 0.5), range = quantile(values, 0.75) - quantile(values, 0.25);
+  if (range > 0) return {median, range / 1.349};
   // if half of the values are equal, the range says nothing about the others
-  if (range <= 0) return {median, standard(values).deviation};
-  return {median, range / 1.349};
+  const Rows all = first_rows(static_cast<int64_t>(values.size()));
+  return {median, standard_scales({values, 1, all})[0].deviation};
 }
 
-// of one column of a table
-Scale scale_of(const std::vector<double>& table, size_t column, size_t columns, Scaling scaling) {
-  std::vector<double> known;
-  for (size_t i = column; i < table.size(); i += columns) {
-    if (!std::isnan(table[i])) known.push_back(table[i]);
+std::vector<Scale> robust_scales(const Table& table) {
+  std::vector<std::vector<double>> known(table.columns);
+  for (const int64_t i : table.rows) {
+    for (size_t c = 0; c < table.columns; ++c) {
+      if (!std::isnan(table.row(i)[c])) known[c].push_back(table.row(i)[c]);
+    }
   }
-  if (known.empty() || scaling == Scaling::None) return {};
-  return scaling == Scaling::Robust ? robust(std::move(known)) : standard(known);
+  std::vector<Scale> scales;
+  for (std::vector<double>& values : known) scales.push_back(robust_scale(std::move(values)));
+  return scales;
 }
 
-double median_gap(const DataSet& data) {
+// of each column; a column without known values is not scaled
+std::vector<Scale> scales_of(const Table& table, Scaling scaling) {
+  if (scaling == Scaling::None) return std::vector<Scale>(table.columns);
+  return scaling == Scaling::Robust ? robust_scales(table) : standard_scales(table);
+}
+
+double median_gap(const DataSet& data, const std::vector<int64_t>& samples) {
   std::vector<double> gaps;
-  for (size_t b = 0; b + 1 < data.offsets.size(); ++b) {
+  for (const int64_t sample : samples) {
+    const auto b = static_cast<size_t>(sample);
     for (auto i = static_cast<size_t>(data.offsets[b]) + 1; i < static_cast<size_t>(data.offsets[b + 1]); ++i)
       gaps.push_back(data.times[i] - data.times[i - 1]);
   }
@@ -55,12 +111,25 @@ double median_gap(const DataSet& data) {
 }
 
 // the mean duration of a series, in median gaps
-double typical_duration(const DataSet& data, double gap) {
+double typical_duration(const DataSet& data, const std::vector<int64_t>& samples, double gap) {
   double sum = 0;
-  for (size_t b = 0; b + 1 < data.offsets.size(); ++b)
+  for (const int64_t sample : samples) {
+    const auto b = static_cast<size_t>(sample);
     sum += data.times[static_cast<size_t>(data.offsets[b + 1]) - 1] -
            data.times[static_cast<size_t>(data.offsets[b])];
-  return sum / gap / static_cast<double>(data.samples());
+  }
+  return sum / gap / static_cast<double>(samples.size());
+}
+
+// static features with missing values
+std::vector<int64_t> flagged(const Table& statics) {
+  std::vector<int64_t> flags;
+  for (size_t f = 0; f < statics.columns; ++f) {
+    const auto missing = [&](int64_t sample) { return std::isnan(statics.row(sample)[f]); };
+    if (std::any_of(statics.rows.begin(), statics.rows.end(), missing))
+      flags.push_back(static_cast<int64_t>(f));
+  }
+  return flags;
 }
 
 // the index of each required name among the available ones
@@ -101,36 +170,35 @@ int64_t Preparation::model_statics() const {
   return static_cast<int64_t>(statics.size() + static_flags.size());
 }
 
-Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
-  FW_CHECK(train.samples() > 0, "[prepare] no series to train on");
-  FW_CHECK(train.channels() > 0, "[prepare] '", train.head.name, "' has no channels");
+Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
+                            const PrepareConfig& config) {
+  FW_CHECK(!samples.empty(), "[prepare] no series to train on");
+  FW_CHECK(data.channels() > 0, "[prepare] '", data.head.name, "' has no channels");
   FW_CHECK(config.clip >= 0, "[prepare] clip must not be negative, got ", config.clip);
-  const DataHead& head = train.head;
+  const DataHead& head = data.head;
+  const Rows rows = rows_of(data, samples);
+  const Table statics = {data.statics, head.statics.size(), samples};
   Preparation p = {.config = config,
                    .channels = head.channels,
                    .statics = head.statics,
                    .targets = head.targets,
                    .classes = head.classes};
   p.time_unit = head.time_unit;
-  for (size_t c = 0; c < head.channels.size(); ++c)
-    p.channel_scales.push_back(scale_of(train.values, c, head.channels.size(), config.scaling));
-  for (size_t f = 0; f < head.statics.size(); ++f) {
-    p.static_scales.push_back(scale_of(train.statics, f, head.statics.size(), Scaling::Standard));
-    for (size_t i = f; i < train.statics.size(); i += head.statics.size()) {
-      if (!std::isnan(train.statics[i])) continue;
-      p.static_flags.push_back(static_cast<int64_t>(f));
-      break;
-    }
-  }
-  for (size_t o = 0; o < head.targets.size(); ++o)
-    p.target_scales.push_back(scale_of(train.targets, o, head.targets.size(), Scaling::Standard));
-  p.median_gap = median_gap(train);
+  p.channel_scales = scales_of({data.values, head.channels.size(), rows}, config.scaling);
+  p.static_scales = scales_of(statics, Scaling::Standard);
+  p.target_scales = scales_of({data.targets, head.targets.size(), samples}, Scaling::Standard);
+  p.static_flags = flagged(statics);
+  p.median_gap = median_gap(data, samples);
   if (config.typical_time > 0)
-    p.time_scale = std::max(1.0, typical_duration(train, p.median_gap) / config.typical_time);
+    p.time_scale = std::max(1.0, typical_duration(data, samples, p.median_gap) / config.typical_time);
   if (config.typical_count > 0)
     p.count_scale = std::max(
-        1.0, static_cast<double>(train.rows()) / static_cast<double>(train.samples()) / config.typical_count);
+        1.0, static_cast<double>(rows.size()) / static_cast<double>(samples.size()) / config.typical_count);
   return p;
+}
+
+Preparation fit_preparation(const DataSet& train, const PrepareConfig& config) {
+  return fit_preparation(train, first_rows(train.samples()), config);
 }
 
 DataSet match_data(const DataSet& data, const Preparation& preparation) {

@@ -11,9 +11,6 @@
 namespace fastweights {
 namespace {
 
-// of a sampled signal that a batch on the CPU may hold
-constexpr int64_t kSampledLimit = int64_t{1} << 30;
-
 Samples moved(const Samples& x, const at::Device& device) {
   const Tensor value = on_device(x.value, device);
   return {value, x.derivative.is_same(x.value) ? value : on_device(x.derivative, device)};

@@ -11,6 +11,9 @@
 
 namespace fastweights {
 
+/// Bytes of a sampled signal that a batch on the CPU may hold.
+constexpr int64_t kSampledLimit = int64_t{1} << 30;
+
 /// The steps of a sample.
 struct SampleSteps {
   int64_t steps = 0;

@@ -17,7 +17,7 @@ struct ContinuousNetwork::Solved {
 
 namespace {
 
-// of recorded numbers, unless the configuration says how many; then few states are kept instead
+// bytes of recorded values, unless the configuration has a limit; beyond it few states are kept instead
 constexpr int64_t kOwnLimit = int64_t{4} << 30;
 
 // whether the steps are known before the first one, and the gradient is that of the recorded operations
@@ -34,32 +34,32 @@ struct StageInput {
   Packed packed;
 };
 
-// z behind each step, all rows in packed order: [R, D]
+// z after each step, all rows in packed order: [R, D]
 template <typename Slope>
 Tensor go_through(const StageInput& in, const Tableau& tableau, const Tensor& z0, const Slope& slope) {
   const int64_t stages = tableau.stages();
   const std::vector<Tensor> drives = in.packed.split(in.drive);
-  Tensor z = z0.index_select(0, in.packed.samples);
-  std::vector<Tensor> behind;
+  Tensor z = z0.index_select(0, in.packed.packed_to_sample);
+  std::vector<Tensor> after;
   for (int64_t n = 0; n < in.packed.steps(); ++n) {
     const Tensor dt = in.packed.step(in.dt, n);
-    const Tensor here = z.narrow(0, 0, in.packed.going[n]);
+    const Tensor here = z.narrow(0, 0, in.packed.active[n]);
     std::vector<Tensor> slopes;
     for (int64_t i = 0; i < stages; ++i) {
       const Tensor at = i == 0 ? here : weighted_sum(here, slopes, tableau.a[i]);
       slopes.push_back(slope(drives[n].select(1, i), dt, at));
     }
     z = weighted_sum(here, slopes, tableau.b);
-    behind.push_back(z);
+    after.push_back(z);
   }
-  return behind.empty() ? z0.slice(0, 0, 0) : at::cat(behind, 0);
+  return after.empty() ? z0.slice(0, 0, 0) : at::cat(after, 0);
 }
 
 // positions of outputs among the rows of [z0; z after each step]
 std::vector<OutputPosition> output_rows(const std::vector<StepPosition>& positions, const Schedule& schedule,
                                         const StepRows& rows, const Packed& packed) {
   const int64_t samples = rows.samples();
-  const int64_t *o = rows.offsets.data_ptr<int64_t>(), *p = packed.packed.data_ptr<int64_t>();
+  const int64_t *o = rows.offsets.data_ptr<int64_t>(), *p = packed.batch_to_packed.data_ptr<int64_t>();
   const int64_t *time = schedule.time_index.data_ptr<int64_t>(),
                 *sample = schedule.sample_index.data_ptr<int64_t>();
   const auto row = [&](int64_t b, int64_t steps) { return steps == 0 ? b : samples + p[o[b] + steps - 1]; };
@@ -82,22 +82,22 @@ std::optional<ContinuousNetwork::Solved> ContinuousNetwork::step_through(const S
   const Plan plan = fixed_plan(batch.schedule.ts, z0, {.method = tableau, .steps = batch.schedule.steps});
   const StepRows rows = step_rows(plan, tableau, samples);
   const int64_t stages = tableau.stages();
-  const int64_t bytes = rows.dt.size(0) * stages * recorded_numbers() * z0.element_size();
+  const int64_t bytes = rows.dt.size(0) * stages * recorded_values() * z0.element_size();
   const int64_t limit = config.solver.memory_limit > 0 ? config.solver.memory_limit : kOwnLimit;
   if (at::GradMode::is_enabled() && bytes > limit) return {};
   StageInput in;
   in.packed = pack(rows.offsets);
   const Samples x = batch.signal.inside({rows.times.reshape({-1}), rows.offsets * stages});
   const Tensor drive = this->drive(x);
-  in.drive = drive.view({-1, stages, drive.size(1)}).index_select(0, in.packed.rows);
-  in.dt = rows.dt.to(z0.scalar_type()).index_select(0, in.packed.rows).unsqueeze(1);
-  const Tensor behind = go_through(
+  in.drive = drive.view({-1, stages, drive.size(1)}).index_select(0, in.packed.packed_to_batch);
+  in.dt = rows.dt.to(z0.scalar_type()).index_select(0, in.packed.packed_to_batch).unsqueeze(1);
+  const Tensor after = go_through(
       in, tableau, z0, [&](const Tensor& d, const Tensor& dt, const Tensor& z) { return slope(d, dt, z); });
   Solved result;
   const OutputIndex index =
       make_output_index(output_rows(output_positions(plan, samples), batch.schedule, rows, in.packed),
                         at::kCPU, z0.scalar_type());
-  result.states = at_outputs(at::cat({z0, behind}, 0), index);
+  result.states = at_outputs(at::cat({z0, after}, 0), index);
   result.steps = static_cast<int64_t>(plan.steps.size());
   result.evaluations = result.steps * stages;
   return result;

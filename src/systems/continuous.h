@@ -5,7 +5,7 @@
 /// Systems whose state z follows an equation that the signal drives: z' = f(x(t), x'(t), z).
 ///
 /// All that does not depend on z is made before the first step, for all stages of all steps at once: the
-/// signal, and the projections of it that the field wants. Steps then go through samples of like number of
+/// signal, and the projections of it that the field needs. Steps then go through samples of like number of
 /// steps together. Adaptive steps, checkpoints and the adjoint are the generic solver's, which asks the field
 /// at one time after another.
 
@@ -27,8 +27,8 @@ class ContinuousNetwork : public Baseline {
   virtual Tensor drive(const Samples& x) const = 0;
   /// dt f(x, x', z) [R, D]; dt [R, 1], or undefined for 1.
   virtual Tensor slope(const Tensor& drive, const Tensor& dt, const Tensor& z) const = 0;
-  /// Numbers that a recorded evaluation of slope() keeps for each sample.
-  virtual int64_t recorded_numbers() const = 0;
+  /// Values that a recorded evaluation of slope() keeps for each sample.
+  virtual int64_t recorded_values() const = 0;
 
   nn::Linear head_;
 

@@ -56,8 +56,9 @@ class DiscreteFwpNetwork : public Baseline {
     const SharedOptions shared = shared_options(model, config);
     const RowData rows = make_rows(shared, checked.series);
     const OutputRows outputs = output_rows(shared, checked, rows);
-    const Tensor offsets = checked.series.offsets, read = rows.packed.rows.index_select(0, outputs.rows);
-    Tensor x = linear(embed_, rows.input().index_select(0, rows.packed.packed));
+    const Tensor offsets = checked.series.offsets,
+                 read = rows.packed.packed_to_batch.index_select(0, outputs.packed_rows);
+    Tensor x = linear(embed_, rows.input().index_select(0, rows.packed.batch_to_packed));
     if (static_) {
       const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
       x = x + (*static_)(checked.static_features).repeat_interleave(lengths, 0);
@@ -67,8 +68,8 @@ class DiscreteFwpNetwork : public Baseline {
       const FwpBlock& block = blocks_[l];
       const bool last = l + 1 == blocks_.size();
       const RowOrder order = {rows.packed, offsets, last ? read : Tensor(), checked.requested.offsets};
-      const Tensor numbers = linear(block.slow, layer_norm(block.norm, x));
-      reads = fast_weights(config, block, order, numbers.view({x.size(0), config.heads, -1}));
+      const Tensor projections = linear(block.slow, layer_norm(block.norm, x));
+      reads = fast_weights(config, block, order, projections.view({x.size(0), config.heads, -1}));
       x = x + linear(block.out, reads.y.reshape(x.sizes()));
       x = nn::feed_forward(block.ff, {x, {}}, Products::Fast).value;
     }
@@ -80,10 +81,10 @@ class DiscreteFwpNetwork : public Baseline {
 
  private:
   static RowReads fast_weights(const DiscreteFwp& config, const FwpBlock& block, const RowOrder& order,
-                               const Tensor& numbers) {
-    if (config.memory == RowMemory::Sum) return linear_transformer(numbers, order, config.backend);
-    if (config.memory == RowMemory::Delta) return delta_net(numbers, order, config.backend);
-    return recurrent_fwp(numbers, order, block.again.weight);
+                               const Tensor& projections) {
+    if (config.memory == RowMemory::Sum) return linear_transformer(projections, order, config.backend);
+    if (config.memory == RowMemory::Delta) return delta_net(projections, order, config.backend);
+    return recurrent_fwp(projections, order, block.again.weight);
   }
 
   nn::Linear embed_, head_;

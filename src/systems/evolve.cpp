@@ -57,10 +57,11 @@ Steps steps_of(const ModelSteps& steps) {
 // one solve for all rows, which goes through the times end [R] in their order
 Tensor solve_together(const Field& field, const Tensor& z, const Tensor& end, const SolveOptions& options) {
   const Tensor with_start = at::cat({at::zeros({1}, end.options()), end});
-  const auto [times, place, counts] = at::unique_dim(with_start, 0, /*sorted=*/true, /*return_inverse=*/true);
+  const auto [times, row_to_time, counts] =
+      at::unique_dim(with_start, 0, /*sorted=*/true, /*return_inverse=*/true);
   if (times.size(0) == 1) return z;
   const Tensor ys = solve(field, z, times, options).ys;  // [T, R, d]
-  const Tensor rows = place.slice(0, 1) * z.size(0) + at::arange(z.size(0));
+  const Tensor rows = row_to_time.slice(0, 1) * z.size(0) + at::arange(z.size(0));
   return ys.reshape({-1, z.size(1)}).index_select(0, rows);
 }
 

@@ -175,9 +175,9 @@ RaggedSeries synthetic_series(const SyntheticSeries& options) {
   FW_CHECK(options.samples >= 1 && options.channels >= 1 && options.length >= 2,
            "[synthetic_series] there must be at least 1 sample, 1 channel and 2 points, got ",
            options.samples, ", ", options.channels, " and ", options.length);
-  const double numbers = static_cast<double>(options.samples) * static_cast<double>(options.channels) *
-                         static_cast<double>(options.length);
-  FW_CHECK(numbers <= 1e9, "[synthetic_series] ", numbers, " values cannot be meant");
+  const double value_count = static_cast<double>(options.samples) * static_cast<double>(options.channels) *
+                             static_cast<double>(options.length);
+  FW_CHECK(value_count <= 1e9, "[synthetic_series] ", value_count, " values cannot be meant");
   Random random(options.seed);
   const bool irregular = options.times == SyntheticTimes::Irregular;
   std::vector<Tensor> times, values;

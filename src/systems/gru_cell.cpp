@@ -30,7 +30,7 @@ Tensor gru_states(const GruCell& cell, const Packed& packed, const Tensor& input
   Tensor h = first;
   std::vector<Tensor> states;
   for (int64_t n = 0; n < packed.steps(); ++n) {
-    h = cell(projected[n], h.narrow(0, 0, packed.going[n]));
+    h = cell(projected[n], h.narrow(0, 0, packed.active[n]));
     states.push_back(h);
   }
   return at::cat(states, 0);

@@ -9,7 +9,7 @@ namespace fastweights {
 ///
 ///     r = sigmoid(x_r + h_r),  z = sigmoid(x_z + h_z),  n = tanh(x_n + r h_n),  h+ = (1 - z) n + z h
 ///
-/// where x_* = input(x) and h_* = state(h), each 3 d numbers. Inputs of all rows are projected at once.
+/// where x_* = input(x) and h_* = state(h), each 3 d wide. Inputs of all rows are projected at once.
 struct GruCell {
   nn::Linear input, state;
 
@@ -18,10 +18,10 @@ struct GruCell {
 /// Initial values as PyTorch's cells have them, all within 1 / sqrt(d).
 GruCell make_gru_cell(const std::string& name, int64_t inputs, int64_t size, nn::ParameterMaker& make);
 
-/// States behind all rows [R, d], from inputs [R, E] in packed order and first states [B, d] in their order.
+/// States after all rows [R, d], from inputs [R, E] in packed order and first states [B, d] in their order.
 Tensor gru_states(const GruCell& cell, const Packed& packed, const Tensor& input, const Tensor& first);
 
-/// A layer whose numbers are all within 1 / sqrt(d).
+/// A layer whose weights and biases are uniform within 1 / sqrt(d).
 nn::Linear make_cell_layer(const std::string& name, int64_t inputs, int64_t outputs, int64_t size,
                            nn::ParameterMaker& make);
 

@@ -49,7 +49,7 @@ class GruNetwork : public ContinuousNetwork {
   std::vector<Tensor> field_parameters() const override {
     return {field_.input, field_.gates.weight, field_.gates.bias, field_.state.weight, field_.state.bias};
   }
-  int64_t recorded_numbers() const override { return 16 * size_ + 4 * channels_; }
+  int64_t recorded_values() const override { return 16 * size_ + 4 * channels_; }
 
   int64_t channels_, size_;
   GruField field_;

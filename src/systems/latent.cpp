@@ -9,9 +9,9 @@ Tensor Distribution::divergence() const {
 }
 
 Distribution LatentNet::operator()(const Tensor& encoded) const {
-  const Tensor numbers = linear(out, at::tanh(linear(hidden, encoded)));
-  const int64_t d = numbers.size(1) / 2;
-  return {numbers.narrow(1, 0, d), numbers.narrow(1, d, d)};
+  const Tensor both = linear(out, at::tanh(linear(hidden, encoded)));  // [B, 2 d]: mean, log variance
+  const int64_t d = both.size(1) / 2;
+  return {both.narrow(1, 0, d), both.narrow(1, d, d)};
 }
 
 LatentNet make_latent_net(const std::string& name, int64_t inputs, int64_t size, nn::ParameterMaker& make) {
@@ -24,8 +24,8 @@ Tensor draw(const Distribution& distribution, const ForwardOptions& options) {
   // dropout draws from the seed itself
   Random random(Random(options.seed).next());
   const Tensor noise = at::empty(distribution.mean.sizes(), at::kDouble);
-  double* numbers = noise.data_ptr<double>();
-  for (int64_t i = 0; i < noise.numel(); ++i) numbers[i] = random.normal();
+  double* draws = noise.data_ptr<double>();
+  for (int64_t i = 0; i < noise.numel(); ++i) draws[i] = random.normal();
   return distribution.at(noise.to(distribution.mean.scalar_type()));
 }
 

@@ -2,7 +2,7 @@
 
 #include "systems/system.h"
 
-/// First states that are drawn: a network says mean and variance of each number, and the loss keeps them
+/// First states that are drawn: a network predicts mean and variance of each entry, and the loss keeps them
 /// near the prior, a standard normal distribution.
 
 namespace fastweights {
@@ -25,7 +25,7 @@ struct LatentNet {
 };
 LatentNet make_latent_net(const std::string& name, int64_t inputs, int64_t size, nn::ParameterMaker& make);
 
-/// First states [B, d]: drawn in training, numbers of the first sample first; otherwise the mean.
+/// First states [B, d]: drawn in training, sample after sample; otherwise the mean.
 Tensor draw(const Distribution& distribution, const ForwardOptions& options);
 
 }  // namespace fastweights

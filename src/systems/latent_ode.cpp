@@ -8,7 +8,7 @@
 #include "systems/rows.h"
 
 /// Latent ODEs (Rubanova et al. 2019). An ODE-RNN reads the rows from the last one to the first and says how
-/// the first state z(t0) is distributed; what happens is told by that alone:
+/// the first state z(t0) is distributed; all values follow from that alone:
 ///
 ///     z' = f(z),  value = decoder(z(t)),  output = head([z(t0), z(t)])
 
@@ -17,31 +17,31 @@ namespace {
 
 // rows and outputs of each sample on one axis of rising times, each time once
 struct TimeGrid {
-  Packed packed;     // of the grid's points
-  Tensor gap;        // [G, 1], in packed order; in units of time_unit, 0 at a sample's first point
-  Tensor row_at;     // [R] int64: packed point of each row of the batch
-  Tensor output_at;  // [M] int64: and of each output
+  Packed packed;           // of the grid's points
+  Tensor gap;              // [G, 1], in packed order; in units of time_unit, 0 at a sample's first point
+  Tensor row_to_point;     // [R] int64: packed point of each row of the batch
+  Tensor output_to_point;  // [M] int64: packed point of each output
 };
 
 TimeGrid make_grid(double time_unit, const CheckedInput& input) {
   const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
-  const Tensor wanted = input.requested.times.contiguous(),
-               wanted_offsets = input.requested.offsets.contiguous();
-  const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
-  const int64_t *o = offsets.data_ptr<int64_t>(), *wo = wanted_offsets.data_ptr<int64_t>();
+  const Tensor requested = input.requested.times.contiguous(),
+               requested_offsets = input.requested.offsets.contiguous();
+  const double *t = times.data_ptr<double>(), *r = requested.data_ptr<double>();
+  const int64_t *o = offsets.data_ptr<int64_t>(), *ro = requested_offsets.data_ptr<int64_t>();
   std::vector<double> all, gaps;
   std::vector<int64_t> grid_offsets = {0}, rows, outputs;
   for (int64_t b = 0; b < input.series.samples(); ++b) {
     const int64_t begin = grid_offsets.back();
     all.insert(all.end(), t + o[b], t + o[b + 1]);
-    all.insert(all.end(), w + wo[b], w + wo[b + 1]);
+    all.insert(all.end(), r + ro[b], r + ro[b + 1]);
     std::sort(all.begin() + begin, all.end());
     all.erase(std::unique(all.begin() + begin, all.end()), all.end());
     const auto find = [&](double time) {
       return std::lower_bound(all.begin() + begin, all.end(), time) - all.begin();
     };
     for (int64_t i = o[b]; i < o[b + 1]; ++i) rows.push_back(find(t[i]));
-    for (int64_t i = wo[b]; i < wo[b + 1]; ++i) outputs.push_back(find(w[i]));
+    for (int64_t i = ro[b]; i < ro[b + 1]; ++i) outputs.push_back(find(r[i]));
     grid_offsets.push_back(static_cast<int64_t>(all.size()));
     for (int64_t i = begin; i < grid_offsets.back(); ++i)
       gaps.push_back(i == begin ? 0 : (all[i] - all[i - 1]) / time_unit);
@@ -49,9 +49,9 @@ TimeGrid make_grid(double time_unit, const CheckedInput& input) {
   TimeGrid grid;
   grid.packed = pack(at::tensor(grid_offsets, at::kLong));
   const Tensor gap = at::tensor(gaps, at::kDouble).to(input.series.values.scalar_type());
-  grid.gap = gap.index_select(0, grid.packed.rows).unsqueeze(1);
-  grid.row_at = grid.packed.packed.index_select(0, at::tensor(rows, at::kLong));
-  grid.output_at = grid.packed.packed.index_select(0, at::tensor(outputs, at::kLong));
+  grid.gap = gap.index_select(0, grid.packed.packed_to_batch).unsqueeze(1);
+  grid.row_to_point = grid.packed.batch_to_packed.index_select(0, at::tensor(rows, at::kLong));
+  grid.output_to_point = grid.packed.batch_to_packed.index_select(0, at::tensor(outputs, at::kLong));
   return grid;
 }
 
@@ -60,7 +60,7 @@ Tensor backwards(const Packed& packed, const Tensor& offsets) {
   const Tensor counts = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
   const Tensor ends = (offsets.slice(0, 1) + offsets.slice(0, 0, -1) - 1).repeat_interleave(counts);
   const Tensor mirrored = ends - at::arange(ends.size(0));
-  return packed.packed.index_select(0, mirrored.index_select(0, packed.rows));
+  return packed.batch_to_packed.index_select(0, mirrored.index_select(0, packed.packed_to_batch));
 }
 
 class LatentOdeNetwork : public Baseline {
@@ -90,16 +90,18 @@ class LatentOdeNetwork : public Baseline {
     const TimeGrid grid = make_grid(config.time_unit, checked);
     const Distribution first = encode(config, rows, checked);
     const Tensor z0 = draw(first, options);
-    const Tensor z = tell(config, grid, z0.index_select(0, grid.packed.samples));
+    const Tensor z = decode(config, grid, z0.index_select(0, grid.packed.packed_to_sample));
     const Tensor counts = checked.requested.offsets.slice(0, 1) - checked.requested.offsets.slice(0, 0, -1);
-    const Tensor read = at::cat({z0.repeat_interleave(counts, 0), z.index_select(0, grid.output_at)}, 1);
+    const Tensor read =
+        at::cat({z0.repeat_interleave(counts, 0), z.index_select(0, grid.output_to_point)}, 1);
     ModelOutput result = read_states(shared, options, head_, checked, read);
     result.steps = grid.packed.steps();
     if (options.mode == Mode::Evaluate) return result;
-    const Tensor told = linear(decoder_, z.index_select(0, grid.row_at).index_select(0, rows.packed.rows));
-    // what is always known need not be told
+    const Tensor decoded =
+        linear(decoder_, z.index_select(0, grid.row_to_point).index_select(0, rows.packed.packed_to_batch));
+    // channels that are always known need no reconstruction
     const int64_t known = config.rows.known_channels;
-    const Tensor mask = rows.mask.slice(1, known), off = (told - rows.values).slice(1, known);
+    const Tensor mask = rows.mask.slice(1, known), off = (decoded - rows.values).slice(1, known);
     const Tensor error = (mask * off.square()).sum() / mask.sum().clamp_min(1);
     result.auxiliary_loss =
         config.latent.divergence * first.divergence() + config.latent.reconstruction * error;
@@ -115,26 +117,26 @@ class LatentOdeNetwork : public Baseline {
     const std::vector<Tensor> projected =
         packed.split(linear(cell_.input, ordered(at::cat({rows.values, rows.mask}, 1))));
     const Tensor observed = ordered(rows.observed).unsqueeze(1), gap = ordered(rows.gap);
-    Tensor h = at::zeros({packed.going[0], config.hidden_size}, gap.options());
-    if (static_) h = (*static_)(input.static_features).index_select(0, packed.samples);
+    Tensor h = at::zeros({packed.active[0], config.hidden_size}, gap.options());
+    if (static_) h = (*static_)(input.static_features).index_select(0, packed.packed_to_sample);
     std::vector<Tensor> states;
     for (int64_t n = 0; n < packed.steps(); ++n) {
-      const int64_t going = packed.going[n];
-      h = h.narrow(0, 0, going);
+      const int64_t active = packed.active[n];
+      h = h.narrow(0, 0, active);
       // a row's gap is the time to the one that comes next here
-      if (n > 0) h = evolve(config.solver, encoder_field_, h, packed.step(gap, n - 1).narrow(0, 0, going));
+      if (n > 0) h = evolve(config.solver, encoder_field_, h, packed.step(gap, n - 1).narrow(0, 0, active));
       h = at::where(packed.step(observed, n), cell_(projected[n], h), h);
       states.push_back(h);
     }
-    const Tensor last = packed.packed.index_select(0, input.series.offsets.slice(0, 1) - 1);
+    const Tensor last = packed.batch_to_packed.index_select(0, input.series.offsets.slice(0, 1) - 1);
     return latent_(at::cat(states, 0).index_select(0, last));
   }
 
   // z [G, latent size] at all points of the grid from z0, samples in packed order
-  Tensor tell(const LatentOde& config, const TimeGrid& grid, Tensor z) const {
+  Tensor decode(const LatentOde& config, const TimeGrid& grid, Tensor z) const {
     std::vector<Tensor> states;
     for (int64_t n = 0; n < grid.packed.steps(); ++n) {
-      z = z.narrow(0, 0, grid.packed.going[n]);
+      z = z.narrow(0, 0, grid.packed.active[n]);
       if (n > 0) z = evolve(config.solver, field_, z, grid.packed.step(grid.gap, n));
       states.push_back(z);
     }

@@ -69,7 +69,7 @@ class NeuralCdeNetwork : public ContinuousNetwork {
     return at::bmm(f.view({-1, state_, signal_}), dx.unsqueeze(2)).squeeze(2);
   }
 
-  int64_t recorded_numbers() const override {
+  int64_t recorded_values() const override {
     return 2 * (out_.weight.size(0) + field_.layers * field_.hidden_size) + 3 * state_ + signal_;
   }
 

@@ -6,7 +6,7 @@
 
 /// A GRU that reads observations when there are some, and whose state meanwhile
 ///
-///     GRU-dt    stays as it is; the GRU is told the time since the last observation
+///     GRU-dt    stays as it is; the GRU reads the time since the last observation
 ///     GRU-D     decays: h exp(-relu(decay(gap)))          (Che et al. 2018, the state's part)
 ///     ODE-RNN   follows an equation: h' = f(h)            (Rubanova et al. 2019)
 
@@ -15,7 +15,7 @@ namespace {
 
 // what the cell reads at a row, and whether it reads at all
 struct CellInput {
-  Tensor numbers;   // [R, E], rows in packed order
+  Tensor values;    // [R, E], rows in packed order
   Tensor observed;  // [R, 1] bool
 };
 
@@ -36,7 +36,7 @@ Tensor count_differences(const Tensor& counts, const Packed& packed, RowInput ki
 }
 
 // The published inputs. Elapsed time grows by every gap in which a sample saw nothing while another one of
-// the batch did, never falls, and is added to whatever is the first number.
+// the batch did, never falls, and is added to whatever comes first.
 CellInput published_input(int64_t channels, const RowConfig& config, const RowData& rows) {
   const Packed& packed = rows.packed;
   const int64_t half = (channels - 1) / 2;
@@ -46,7 +46,7 @@ CellInput published_input(int64_t channels, const RowConfig& config, const RowDa
   const Tensor gap = rows.gap;
   const Tensor values = rows.values.narrow(1, 1 + half, half);
   const Tensor all = config.values_only ? values : at::cat({gap, indicators, values}, 1);
-  Tensor elapsed = at::zeros({packed.going[0], 1}, gap.options());
+  Tensor elapsed = at::zeros({packed.active[0], 1}, gap.options());
   std::vector<Tensor> first;
   for (int64_t n = 0; n < packed.steps(); ++n) {
     const Tensor seen = packed.step(observed, n);
@@ -89,7 +89,7 @@ class ObservedGru : public Baseline {
     const RowData rows = make_rows(shared, checked.series);
     const OutputRows outputs = output_rows(shared, checked, rows);
     const Tensor states = go_through(config, rows, checked.static_features);
-    const Tensor read = passed(config, states.index_select(0, outputs.rows), outputs.behind);
+    const Tensor read = passed(config, states.index_select(0, outputs.packed_rows), outputs.elapsed);
     ModelOutput result = read_states(shared, options, head_, checked, read);
     result.steps = rows.packed.steps();
     return result;
@@ -107,19 +107,19 @@ class ObservedGru : public Baseline {
     }
   }
 
-  // states behind all rows: [R, d]
+  // states after all rows: [R, d]
   Tensor go_through(const Options& config, const RowData& rows, const Tensor& static_features) const {
     const Packed& packed = rows.packed;
     const CellInput in = config.rows.input == RowInput::Masked
                              ? masked_input(rows)
                              : published_input(rows.mask.size(1), config.rows, rows);
-    const std::vector<Tensor> projected = packed.split(linear(cell_.input, in.numbers));
+    const std::vector<Tensor> projected = packed.split(linear(cell_.input, in.values));
     Tensor h =
-        static_ ? (*static_)(static_features).index_select(0, packed.samples)
-                : at::zeros({packed.going[0], config.hidden_size}, in.numbers.options().requires_grad(false));
+        static_ ? (*static_)(static_features).index_select(0, packed.packed_to_sample)
+                : at::zeros({packed.active[0], config.hidden_size}, in.values.options().requires_grad(false));
     std::vector<Tensor> states;
     for (int64_t n = 0; n < packed.steps(); ++n) {
-      h = h.narrow(0, 0, packed.going[n]);
+      h = h.narrow(0, 0, packed.active[n]);
       if (n > 0) h = passed(config, h, packed.step(rows.gap, n));
       const Tensor seen = packed.step(in.observed, n);
       h = at::where(seen, cell_(projected[n], h), h);

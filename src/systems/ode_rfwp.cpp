@@ -66,8 +66,9 @@ class OdeRfwpNetwork : public Baseline {
       h0 = h0 + draw(first, options);
       divergence = config.latent.divergence * first.divergence();
     }
-    const Kept kept = go_through(config, rows, x, h0.index_select(0, rows.packed.samples), outputs.rows);
-    const Tensor read = evolve(config.solver, field_, kept.h, outputs.behind);
+    const Kept kept =
+        go_through(config, rows, x, h0.index_select(0, rows.packed.packed_to_sample), outputs.packed_rows);
+    const Tensor read = evolve(config.solver, field_, kept.h, outputs.elapsed);
     ModelOutput result = read_states(shared, options, head_, checked, read, kept.w);
     result.steps = rows.packed.steps();
     if (options.mode == Mode::Train) result.auxiliary_loss = divergence;
@@ -78,40 +79,41 @@ class OdeRfwpNetwork : public Baseline {
   // of the first states [B, d], samples in the batch's order
   Distribution encode(const Packed& packed, const Tensor& x, const Tensor& offsets) const {
     const Tensor zeros =
-        at::zeros({packed.going[0], encoder_->state.weight.size(1)}, x.options().requires_grad(false));
-    const Tensor last = packed.packed.index_select(0, offsets.slice(0, 1) - 1);
+        at::zeros({packed.active[0], encoder_->state.weight.size(1)}, x.options().requires_grad(false));
+    const Tensor last = packed.batch_to_packed.index_select(0, offsets.slice(0, 1) - 1);
     return (*latent_)(gru_states(*encoder_, packed, x, zeros).index_select(0, last));
   }
 
   Kept go_through(const OdeRfwp& config, const RowData& rows, const Tensor& x, Tensor h,
-                  const Tensor& wanted) const {
+                  const Tensor& requested) const {
     const Packed& packed = rows.packed;
-    const RfwpCell::Told told = cell_.told(x);
-    const std::vector<Tensor> merged = packed.split(told.merged), queries = packed.split(told.q);
+    const RfwpCell::Projections projected = cell_.project(x);
+    const std::vector<Tensor> merged = packed.split(projected.merged), queries = packed.split(projected.q);
     const nn::Wiring& wiring = cell_.wiring;
     Tensor w = at::zeros({h.size(0), wiring.heads, wiring.value_width, wiring.key_width},
                          x.options().requires_grad(false));
     const bool ode_first = config.rows.order == UpdateOrder::OdeFirst;
-    const auto [kept_rows, place, counts] = at::unique_dim(wanted, 0, /*sorted=*/true,
-                                                           /*return_inverse=*/true);
+    const auto [kept_rows, requested_to_kept, counts] = at::unique_dim(requested, 0, /*sorted=*/true,
+                                                                       /*return_inverse=*/true);
     std::vector<Tensor> kept_h = {h.narrow(0, 0, 0)}, kept_w = {w.narrow(0, 0, 0)};
     for (int64_t n = 0; n < packed.steps(); ++n) {
-      const int64_t going = packed.going[n];
-      h = h.narrow(0, 0, going);
-      w = w.narrow(0, 0, going);
+      const int64_t active = packed.active[n];
+      h = h.narrow(0, 0, active);
+      w = w.narrow(0, 0, active);
       const Tensor gap = packed.step(rows.gap, n);
       if (ode_first && n > 0) h = evolve(config.solver, field_, h, gap);
       const Tensor seen = packed.step(rows.observed, n);
       const Tensor written = cell_.write(merged[n], h, w);
-      w = at::where(seen.view({going, 1, 1, 1}), written, w);
+      w = at::where(seen.view({active, 1, 1, 1}), written, w);
       h = at::where(seen.unsqueeze(1), cell_.read(queries[n], w), h);
       if (!ode_first && n > 0) h = evolve(config.solver, field_, h, gap);
-      const Tensor here = rows_between(kept_rows, packed.begin[n], going);
+      const Tensor here = rows_between(kept_rows, packed.begin[n], active);
       if (here.size(0) == 0) continue;
       kept_h.push_back(h.index_select(0, here));
       kept_w.push_back(w.index_select(0, here));
     }
-    return {at::cat(kept_h, 0).index_select(0, place), at::cat(kept_w, 0).index_select(0, place)};
+    return {at::cat(kept_h, 0).index_select(0, requested_to_kept),
+            at::cat(kept_w, 0).index_select(0, requested_to_kept)};
   }
 
   // those of sorted rows [K] that are among `count` rows from `begin` on, counted from there

@@ -13,23 +13,22 @@ Packed pack(const Tensor& offsets) {
   std::iota(order.begin(), order.end(), int64_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return o[a + 1] - o[a] > o[b + 1] - o[b]; });
-  std::vector<int64_t> places(order.size()), rows(static_cast<size_t>(o[samples])), packed(rows.size());
-  for (size_t i = 0; i < order.size(); ++i) places[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+  std::vector<int64_t> packed_to_batch(static_cast<size_t>(o[samples])),
+      batch_to_packed(packed_to_batch.size());
   Packed result;
-  int64_t going = samples, next = 0;
+  int64_t active = samples, next = 0;
   for (int64_t n = 0; next < o[samples]; ++n) {
-    while (o[order[going - 1] + 1] - o[order[going - 1]] <= n) --going;
+    while (o[order[active - 1] + 1] - o[order[active - 1]] <= n) --active;
     result.begin.push_back(next);
-    result.going.push_back(going);
-    for (int64_t i = 0; i < going; ++i, ++next) {
-      rows[next] = o[order[i]] + n;
-      packed[rows[next]] = next;
+    result.active.push_back(active);
+    for (int64_t i = 0; i < active; ++i, ++next) {
+      packed_to_batch[next] = o[order[i]] + n;
+      batch_to_packed[packed_to_batch[next]] = next;
     }
   }
-  result.samples = at::tensor(order, at::kLong);
-  result.places = at::tensor(places, at::kLong);
-  result.rows = at::tensor(rows, at::kLong);
-  result.packed = at::tensor(packed, at::kLong);
+  result.packed_to_sample = at::tensor(order, at::kLong);
+  result.packed_to_batch = at::tensor(packed_to_batch, at::kLong);
+  result.batch_to_packed = at::tensor(batch_to_packed, at::kLong);
   return result;
 }
 
@@ -39,7 +38,7 @@ std::vector<Tensor> Packed::split(const Tensor& rows) const {
   std::vector<std::vector<int64_t>> sizes;
   std::vector<int64_t> counts;
   for (int64_t n = 0; n < steps(); n += kParts) {
-    sizes.emplace_back(going.begin() + n, going.begin() + std::min(n + kParts, steps()));
+    sizes.emplace_back(active.begin() + n, active.begin() + std::min(n + kParts, steps()));
     counts.push_back(std::accumulate(sizes.back().begin(), sizes.back().end(), int64_t{0}));
   }
   const std::vector<Tensor> blocks = at::split_with_sizes(rows, counts, 0);

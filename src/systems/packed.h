@@ -9,18 +9,17 @@ namespace fastweights {
 
 /// Rows of a ragged batch in the order in which a recurrence goes through them: the first row of every
 /// sample, then the second of all that have one, and so on. Samples with more rows stand before others, so
-/// that those with a row n are the first going[n] of them.
+/// that those with a row n are the first active[n] of them.
 struct Packed {
-  Tensor samples;              // [B] int64: the sample at each place
-  Tensor places;               // [B] int64: the place of each sample
-  Tensor rows;                 // [R] int64: the row of the batch that each packed row is
-  Tensor packed;               // [R] int64: the packed row that each row of the batch is
-  std::vector<int64_t> going;  // [N]
-  std::vector<int64_t> begin;  // [N]: the first packed row of step n
+  Tensor packed_to_sample;      // [B] int64: samples in packed order
+  Tensor packed_to_batch;       // [R] int64: the row of the batch of each packed row
+  Tensor batch_to_packed;       // [R] int64: the inverse, the packed row of each row of the batch
+  std::vector<int64_t> active;  // [N]: samples that have a row n
+  std::vector<int64_t> begin;   // [N]: the first packed row of step n
 
-  int64_t steps() const { return static_cast<int64_t>(going.size()); }
+  int64_t steps() const { return static_cast<int64_t>(active.size()); }
   /// Rows of step n of a tensor in packed order.
-  Tensor step(const Tensor& rows, int64_t n) const { return rows.narrow(0, begin[n], going[n]); }
+  Tensor step(const Tensor& rows, int64_t n) const { return rows.narrow(0, begin[n], active[n]); }
   /// Rows of all steps. The gradient of one that is taken alone by step() is as long as that of all.
   std::vector<Tensor> split(const Tensor& rows) const;
 };

@@ -41,14 +41,16 @@ class RecurrentNetwork : public Baseline {
     const Packed& packed = rows.packed;
     Tensor states = rows.input();
     const Tensor zeros =
-        at::zeros({packed.going[0], config.hidden_size}, states.options().requires_grad(false));
+        at::zeros({packed.active[0], config.hidden_size}, states.options().requires_grad(false));
     for (size_t l = 0; l < layers_.size(); ++l) {
-      const bool told = l == 0 && static_;
-      states = layers_[l](packed, states,
-                          told ? (*static_)(checked.static_features).index_select(0, packed.samples) : zeros);
+      const bool from_static = l == 0 && static_;
+      states = layers_[l](
+          packed, states,
+          from_static ? (*static_)(checked.static_features).index_select(0, packed.packed_to_sample) : zeros);
     }
     const OutputRows outputs = output_rows(shared, checked, rows);
-    ModelOutput result = read_states(shared, options, head_, checked, states.index_select(0, outputs.rows));
+    ModelOutput result =
+        read_states(shared, options, head_, checked, states.index_select(0, outputs.packed_rows));
     result.steps = packed.steps();
     return result;
   }

@@ -4,20 +4,20 @@
 
 namespace fastweights {
 
-RfwpCell::Told RfwpCell::told(const Tensor& x) const {
+RfwpCell::Projections RfwpCell::project(const Tensor& x) const {
   const int64_t d = norm.weight.size(0);
-  const Tensor mine = layer_norm(norm, linear(input, x));
-  const Tensor asked = linear(query, layer_norm(query_norm, linear(query_input, x)));
-  return {at::linear(mine, merge.weight.narrow(1, 0, d), merge.bias),
-          at::softmax(asked.view({x.size(0), wiring.heads, wiring.key_width}), -1)};
+  const Tensor written = layer_norm(norm, linear(input, x));
+  const Tensor logits = linear(query, layer_norm(query_norm, linear(query_input, x)));
+  return {at::linear(written, merge.weight.narrow(1, 0, d), merge.bias),
+          at::softmax(logits.view({x.size(0), wiring.heads, wiring.key_width}), -1)};
 }
 
-Tensor RfwpCell::write(const Tensor& told, const Tensor& h, const Tensor& w) const {
+Tensor RfwpCell::write(const Tensor& projected, const Tensor& h, const Tensor& w) const {
   const int64_t d = norm.weight.size(0);
   const Tensor state = merged == MergedState::Tanh ? at::tanh(h) : h;
-  const Tensor both = told + at::linear(state, merge.weight.narrow(1, d, d));
-  const Tensor numbers = linear(program, both).view({h.size(0), wiring.heads, -1});
-  const nn::Program p = nn::split_program(numbers, wiring);
+  const Tensor both = projected + at::linear(state, merge.weight.narrow(1, d, d));
+  const Tensor packed = linear(program, both).view({h.size(0), wiring.heads, -1});  // k, v, b of each head
+  const nn::Program p = nn::split_program(packed, wiring);
   return w + wiring.rule.slope(p.k, p.v, p.beta, w);
 }
 

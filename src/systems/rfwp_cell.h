@@ -9,7 +9,7 @@
 ///     [k, v, b] = program(merge([norm(input(x)), h])),   W+ = W + rule(k, v, sigmoid(b), W)
 ///     q = softmax(query(query_norm(query_input(x)))),      h+ = ff(out(W+ q))
 ///
-/// R is the number of rows that are written or read together, H heads have d / H numbers each.
+/// R is the number of rows that are written or read together, each of H heads is d / H wide.
 
 namespace fastweights {
 
@@ -29,16 +29,16 @@ struct RfwpCell {
   nn::Linear out;
   nn::FeedForward ff;
 
-  /// What x alone decides, for all rows at once.
-  struct Told {
+  /// Projections that depend on x alone, for all rows at once.
+  struct Projections {
     Tensor merged;  // [R, d]
     Tensor q;       // [R, H, d / H]
   };
-  Told told(const Tensor& x) const;
+  Projections project(const Tensor& x) const;
 
-  /// W+ [R, H, V, K] from Told::merged, h [R, d] and W.
-  Tensor write(const Tensor& told, const Tensor& h, const Tensor& w) const;
-  /// h+ [R, d] from Told::q and W+.
+  /// W+ [R, H, V, K] from Projections::merged, h [R, d] and W.
+  Tensor write(const Tensor& projected, const Tensor& h, const Tensor& w) const;
+  /// h+ [R, d] from Projections::q and W+.
   Tensor read(const Tensor& q, const Tensor& w) const;
 };
 

@@ -20,10 +20,11 @@ Tensor lstm_states(const LstmCell& cell, const Packed& packed, const Tensor& inp
   Tensor c = at::zeros_like(h);
   std::vector<Tensor> states;
   for (int64_t n = 0; n < packed.steps(); ++n) {
-    const int64_t going = packed.going[n];
-    const Tensor numbers = projected[n] + linear(cell.state, h.narrow(0, 0, going));
-    const Tensor gates = at::sigmoid(numbers.narrow(1, 0, 3 * d)), g = at::tanh(numbers.narrow(1, 3 * d, d));
-    c = gates.narrow(1, d, d) * c.narrow(0, 0, going) + gates.narrow(1, 0, d) * g;
+    const int64_t active = packed.active[n];
+    const Tensor preactivations = projected[n] + linear(cell.state, h.narrow(0, 0, active));
+    const Tensor gates = at::sigmoid(preactivations.narrow(1, 0, 3 * d)),
+                 g = at::tanh(preactivations.narrow(1, 3 * d, d));
+    c = gates.narrow(1, d, d) * c.narrow(0, 0, active) + gates.narrow(1, 0, d) * g;
     h = gates.narrow(1, 2 * d, d) * at::tanh(c);
     states.push_back(h);
   }
@@ -50,11 +51,11 @@ Tensor lem_states(const LemCell& cell, const Packed& packed, const Tensor& input
   Tensor z = at::zeros(y.sizes(), projected.options().requires_grad(false));
   std::vector<Tensor> states;
   for (int64_t n = 0; n < packed.steps(); ++n) {
-    y = y.narrow(0, 0, packed.going[n]);
-    z = z.narrow(0, 0, packed.going[n]);
-    const Tensor numbers = at::addmm(for_y[n], y, from_y);
-    const std::vector<Tensor> times = at::sigmoid(numbers.narrow(1, 0, 2 * d)).chunk(2, 1);
-    z = at::lerp(z, at::tanh(numbers.narrow(1, 2 * d, d)), times[0]);
+    y = y.narrow(0, 0, packed.active[n]);
+    z = z.narrow(0, 0, packed.active[n]);
+    const Tensor preactivations = at::addmm(for_y[n], y, from_y);
+    const std::vector<Tensor> times = at::sigmoid(preactivations.narrow(1, 0, 2 * d)).chunk(2, 1);
+    z = at::lerp(z, at::tanh(preactivations.narrow(1, 2 * d, d)), times[0]);
     y = at::lerp(y, at::tanh(at::addmm(for_z[n], z, from_z)), times[1]);
     states.push_back(y);
   }

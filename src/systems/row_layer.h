@@ -7,7 +7,7 @@
 
 namespace fastweights {
 
-/// A recurrence through all rows, in packed order: states [R, d] behind the rows, from inputs [R, E] and the
+/// A recurrence through all rows, in packed order: states [R, d] after the rows, from inputs [R, E] and the
 /// state before the first row [B, d].
 using RowLayer = std::function<Tensor(const Packed& packed, const Tensor& input, const Tensor& first)>;
 

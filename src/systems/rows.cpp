@@ -10,7 +10,9 @@ RowData make_rows(const SharedOptions& config, const RaggedSeries& series) {
   result.packed = pack(series.offsets);
   const Signal signal(config, series);
   const Tensor clock = signal.clock({series.times, series.offsets});
-  const auto ordered = [&](const Tensor& rows) { return rows.index_select(0, result.packed.rows); };
+  const auto ordered = [&](const Tensor& rows) {
+    return rows.index_select(0, result.packed.packed_to_batch);
+  };
   result.values = ordered(signal.sample({clock, series.offsets}).value);
   const Tensor seen = at::isnan(series.values.detach()).logical_not();
   const Tensor any = seen.slice(1, config.known_channels).any(1);
@@ -38,24 +40,22 @@ RowData make_rows(const SharedOptions& config, const RaggedSeries& series) {
 
 OutputRows output_rows(const SharedOptions& config, const CheckedInput& input, const RowData& rows) {
   const Tensor times = input.series.times.contiguous(), offsets = input.series.offsets.contiguous();
-  const Tensor wanted = input.requested.times.contiguous(),
-               wanted_offsets = input.requested.offsets.contiguous();
-  const double *t = times.data_ptr<double>(), *w = wanted.data_ptr<double>();
-  const int64_t *o = offsets.data_ptr<int64_t>(), *wo = wanted_offsets.data_ptr<int64_t>();
-  std::vector<int64_t> found, samples;
-  std::vector<double> behind;
+  const Tensor requested = input.requested.times.contiguous(),
+               requested_offsets = input.requested.offsets.contiguous();
+  const double *t = times.data_ptr<double>(), *r = requested.data_ptr<double>();
+  const int64_t *o = offsets.data_ptr<int64_t>(), *ro = requested_offsets.data_ptr<int64_t>();
+  std::vector<int64_t> found;
+  std::vector<double> elapsed;
   for (int64_t b = 0; b < input.series.samples(); ++b) {
-    for (int64_t i = wo[b]; i < wo[b + 1]; ++i) {
-      const int64_t row = std::max(std::upper_bound(t + o[b], t + o[b + 1], w[i]) - t - 1, o[b]);
+    for (int64_t i = ro[b]; i < ro[b + 1]; ++i) {
+      const int64_t row = std::max(std::upper_bound(t + o[b], t + o[b + 1], r[i]) - t - 1, o[b]);
       found.push_back(row);
-      samples.push_back(b);
-      behind.push_back((w[i] - t[row]) / config.time_unit);
+      elapsed.push_back((r[i] - t[row]) / config.time_unit);
     }
   }
   OutputRows result;
-  result.rows = rows.packed.packed.index_select(0, at::tensor(found, at::kLong));
-  result.samples = at::tensor(samples, at::kLong);
-  result.behind = at::tensor(behind, at::kDouble).to(input.series.values.scalar_type()).unsqueeze(1);
+  result.packed_rows = rows.packed.batch_to_packed.index_select(0, at::tensor(found, at::kLong));
+  result.elapsed = at::tensor(elapsed, at::kDouble).to(input.series.values.scalar_type()).unsqueeze(1);
   return result;
 }
 

@@ -22,11 +22,10 @@ struct RowData {
 
 RowData make_rows(const SharedOptions& config, const RaggedSeries& series);
 
-/// Where outputs are among the rows.
+/// Positions of outputs among the rows.
 struct OutputRows {
-  Tensor rows;     // [M] int64: the packed row at or before each output
-  Tensor samples;  // [M] int64
-  Tensor behind;   // [M, 1]: how long before the output that row is
+  Tensor packed_rows;  // [M] int64: the packed row at or before each output
+  Tensor elapsed;      // [M, 1]: time from that row to the output
 };
 
 OutputRows output_rows(const SharedOptions& config, const CheckedInput& input, const RowData& rows);

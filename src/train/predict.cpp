@@ -9,19 +9,19 @@
 namespace fastweights {
 namespace {
 
-// batch after batch; `use` is called with each
+// samples of one batch after another
 template <typename Use>
-void for_batches(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
-                 const PredictOptions& options, const Use& use) {
-  FW_CHECK(options.batch_size > 0, "[predict] batch_size must be positive, got ", options.batch_size);
-  for (int64_t first = 0; first < data.samples(); first += options.batch_size) {
-    std::vector<int64_t> here(static_cast<size_t>(std::min(options.batch_size, data.samples() - first)));
-    std::iota(here.begin(), here.end(), first);
-    // what imputation hides is the same whenever this set is looked at
-    Batch batch = make_batch(data, preparation, task, here, /*seed=*/1, options.targets);
-    use(std::move(here), std::move(batch));
+void for_batches(int64_t samples, int64_t batch_size, const Use& use) {
+  FW_CHECK(batch_size > 0, "[predict] batch_size must be positive, got ", batch_size);
+  for (int64_t first = 0; first < samples; first += batch_size) {
+    std::vector<int64_t> batch(static_cast<size_t>(std::min(batch_size, samples - first)));
+    std::iota(batch.begin(), batch.end(), first);
+    use(batch);
   }
 }
+
+// what imputation hides is the same whenever a set is looked at
+constexpr uint64_t kSeed = 1;
 
 // predictions of batches, one after another
 class Collected {
@@ -51,8 +51,19 @@ Predictions predict(const Model& model, const PreparedData& data, const Preparat
                     const TaskConfig& task, const PredictOptions& options) {
   const at::NoGradGuard no_grad;
   Collected collected;
-  for_batches(data, preparation, task, options, [&](const std::vector<int64_t>& samples, const Batch& batch) {
+  for_batches(data.samples(), options.batch_size, [&](const std::vector<int64_t>& samples) {
+    const Batch batch = make_batch(data, preparation, task, samples, kSeed, options.targets);
     collected.add(model.forward(batch.input), batch, samples);
+  });
+  return collected.all();
+}
+
+Predictions predict(const Model& model, const PreparedBatch& all, const PreparedData& data,
+                    const Preparation& preparation, const TaskConfig& task) {
+  const at::NoGradGuard no_grad;
+  Collected collected;
+  for_batches(data.samples(), PredictOptions().batch_size, [&](const std::vector<int64_t>& samples) {
+    collected.add(model.forward(all.select(samples)), truth_of(data, preparation, task, samples), samples);
   });
   return collected.all();
 }
@@ -61,8 +72,9 @@ PreparedSet prepare_set(const Model& model, const PreparedData& data, const Prep
                         const TaskConfig& task, const PredictOptions& options) {
   const at::NoGradGuard no_grad;
   PreparedSet set;
-  for_batches(data, preparation, task, options, [&](std::vector<int64_t> samples, Batch batch) {
-    set.samples.push_back(std::move(samples));
+  for_batches(data.samples(), options.batch_size, [&](const std::vector<int64_t>& samples) {
+    Batch batch = make_batch(data, preparation, task, samples, kSeed, options.targets);
+    set.samples.push_back(samples);
     set.inputs.push_back(model.prepare(batch.input));
     batch.input = {};
     set.truths.push_back(std::move(batch));

@@ -14,4 +14,8 @@ PreparedSet prepare_set(const Model& model, const PreparedData& data, const Prep
                         const TaskConfig& task, const PredictOptions& options);
 Predictions predict(const Model& model, const PreparedSet& set);
 
+/// Of a whole set that was prepared as one batch.
+Predictions predict(const Model& model, const PreparedBatch& all, const PreparedData& data,
+                    const Preparation& preparation, const TaskConfig& task);
+
 }  // namespace fastweights

@@ -78,15 +78,15 @@ ReplayedSteps::ReplayedSteps(const StepWork& work, const PreparedBatch& all, int
 
 std::string ReplayedSteps::record(const ReadyBatch& batch) {
   const Network& network = *work_.network;
-  const int64_t there = total(batch.input.contents().step_counts());
+  const int64_t batch_rows = total(batch.input.contents().step_counts());
   const int64_t rows = network.needs_exact_rows()
-                           ? there
+                           ? batch_rows
                            : rows_to_record(network, all_.contents().step_counts(), batch_size_);
   // the capacity does not depend on which batch comes first, and a later one will fit
-  if (there > rows) return "";
+  if (batch_rows > rows) return "";
   // what is recorded keeps its memory, and steps of other shapes need some, too
   const std::optional<MemoryPlan> plan = network.plan(batch.input);
-  const double needed = static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(there, 1)) *
+  const double needed = static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(batch_rows, 1)) *
                         static_cast<double>(plan ? plan->bytes : 0);
   const double free = static_cast<double>(device_memory(network.device()).free);
   const bool too_large = work_.memory_limit > 0 && needed > static_cast<double>(work_.memory_limit);

@@ -52,15 +52,17 @@ double chosen_threshold(const std::optional<Predictions>& validation, const RunD
   return best_threshold(class_probabilities(validation->outputs), validation->classes, metric);
 }
 
-void predict_parts(RunResult& result, const Model& model, const RunData& data) {
-  for (const auto& [name, part] :
-       {std::pair("train", &data.train), {"validation", &data.validation}, {"test", &data.test}}) {
-    if (part->samples() == 0) continue;
-    PartResult found = {.name = name, .samples = part->samples()};
-    found.predictions = predict(model, *part, data.preparation, data.task);
+void predict_parts(RunResult& result, Trainer& trainer, const RunData& data) {
+  const auto add = [&](const char* name, const PreparedData& part, const auto& predict_part) {
+    if (part.samples() == 0) return;
+    PartResult found = {.name = name, .samples = part.samples()};
+    found.predictions = predict_part();
     found.metrics = evaluate(*found.predictions, data.task, data.preparation);
     result.parts.push_back(std::move(found));
-  }
+  };
+  add("train", data.train, [&] { return trainer.predict_training(); });
+  add("validation", data.validation, [&] { return trainer.predict_validation(); });
+  add("test", data.test, [&] { return predict(trainer.model(), data.test, data.preparation, data.task); });
 }
 
 // predictions of the best model, files, report
@@ -68,7 +70,7 @@ void finish(const RunFolder& folder, Trainer& trainer, const Run& run, RunResult
   Stopwatch watch;
   trainer.restore_best();
   result.best_epoch = trainer.best_epoch();
-  predict_parts(result, trainer.model(), run.data);
+  predict_parts(result, trainer, run.data);
   for (const PartResult& part : result.parts) {
     if (part.name == "validation")
       result.threshold = chosen_threshold(part.predictions, run.data, run.config.training.threshold_for);

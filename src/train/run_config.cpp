@@ -15,7 +15,9 @@ namespace {
 // small sets, and those of mostly missing values, overfit without it
 double default_dropout(const PreparedData& train) {
   constexpr int64_t kMany = 1000;
-  if (2 * train.values.isnan().sum().item<int64_t>() > train.values.numel()) return 0.3;
+  // a sum of flags would convert them to int64 first
+  const auto missing = at::count_nonzero(train.values.isnan()).item<int64_t>();
+  if (2 * missing > train.values.numel()) return 0.3;
   return train.samples() < kMany ? 0.2 : 0.1;
 }
 

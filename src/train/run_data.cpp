@@ -104,13 +104,10 @@ RunData divide(const RunConfig& config, const DataSet& data, const Preparation* 
   FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
            "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
-  {
-    const DataSet train = select_series(data, parts.train);
-    out.preparation = preparation ? *preparation : fit_preparation(train, config.prepare);
-    out.train = prepare(train, out.preparation);
-  }
-  out.validation = prepare(select_series(data, parts.validation), out.preparation);
-  out.test = prepare(select_series(data, parts.test), out.preparation);
+  out.preparation = preparation ? *preparation : fit_preparation(data, parts.train, config.prepare);
+  out.train = prepare(data, parts.train, out.preparation);
+  out.validation = prepare(data, parts.validation, out.preparation);
+  out.test = prepare(data, parts.test, out.preparation);
   return out;
 }
 

@@ -22,8 +22,15 @@ Metrics metrics_from(const Json& json) {
 }
 
 Json epoch_json(const TrainEpoch& e) {
-  return {{"epoch", e.epoch},     {"loss", e.loss}, {"learning_rate", e.learning_rate},
-          {"seconds", e.seconds}, {"best", e.best}, {"validation", metrics_json(e.validation)}};
+  Json json = {{"epoch", e.epoch}};
+  // unknown of epochs that an earlier version trained
+  if (e.steps > 0) json.update({{"steps", e.steps}, {"replayed_steps", e.replayed_steps}});
+  json.update({{"loss", e.loss},
+               {"learning_rate", e.learning_rate},
+               {"seconds", e.seconds},
+               {"best", e.best},
+               {"validation", metrics_json(e.validation)}});
+  return json;
 }
 
 // nothing, if a run that was killed has left half a line
@@ -34,6 +41,8 @@ std::optional<TrainEpoch> epoch_from(const std::string& line) {
     return json.contains(key) && json[key].is_number() ? json[key].get<double>() : NAN;
   };
   return TrainEpoch{.epoch = json["epoch"].get<int64_t>(),
+                    .steps = json.value("steps", int64_t{0}),
+                    .replayed_steps = json.value("replayed_steps", int64_t{0}),
                     .loss = number("loss"),
                     .learning_rate = number("learning_rate"),
                     .seconds = number("seconds"),

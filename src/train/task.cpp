@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
+#include "tensor/parallel.h"
 
 namespace fastweights {
 namespace {
@@ -23,17 +26,34 @@ TaskKind found_kind(const DataSet& data) {
 
 Tensor int64_tensor(const std::vector<int64_t>& list) { return at::tensor(list, at::kLong); }
 
-// [rows, columns] float32
-Tensor scaled(const std::vector<double>& table, const std::vector<Scale>& scales, double clip) {
-  const size_t columns = scales.size();
-  Tensor out = at::empty({static_cast<int64_t>(table.size() / columns), static_cast<int64_t>(columns)},
-                         at::TensorOptions(at::kFloat));
+// entries of a list
+template <typename T>
+std::vector<T> entries_at(const std::vector<T>& list, const std::vector<int64_t>& index) {
+  std::vector<T> entries;
+  entries.reserve(index.size());
+  for (const int64_t i : index) entries.push_back(list[static_cast<size_t>(i)]);
+  return entries;
+}
+
+// the given rows of a table: [rows, columns] float32
+Tensor scaled(const std::vector<double>& table, const std::vector<int64_t>& rows,
+              const std::vector<Scale>& scales, double clip) {
+  constexpr int64_t kGrain = 1024;
+  const auto columns = static_cast<int64_t>(scales.size()), count = static_cast<int64_t>(rows.size());
+  const double limit = clip > 0 ? clip : std::numeric_limits<double>::infinity();
+  Tensor out = at::empty({count, columns}, at::TensorOptions(at::kFloat));
   float* to = out.data_ptr<float>();
-  for (size_t i = 0; i < table.size(); ++i) {
-    const double x = scales[i % columns](table[i]);
-    // a comparison with NaN leaves it as it is
-    to[i] = static_cast<float>(clip > 0 && std::abs(x) > clip ? std::copysign(clip, x) : x);
-  }
+  parallel_for(count, kGrain, [&](int64_t begin, int64_t end) {
+    const Scale* scale = scales.data();
+    for (int64_t i = begin; i < end; ++i) {
+      const double* from = table.data() + rows[static_cast<size_t>(i)] * columns;
+      for (int64_t c = 0; c < columns; ++c) {
+        const double x = scale[c](from[c]);
+        // a comparison with NaN leaves it as it is
+        to[i * columns + c] = static_cast<float>(x > limit ? limit : x < -limit ? -limit : x);
+      }
+    }
+  });
   return out;
 }
 
@@ -43,11 +63,12 @@ struct Rows {
   std::vector<int64_t> offsets = {0};
 };
 
-Rows rows_of(const PreparedData& data, const std::vector<int64_t>& samples) {
-  const int64_t* offsets = data.offsets.data_ptr<int64_t>();
+// offsets [B + 1] of the whole set
+Rows rows_of(at::IntArrayRef offsets, const std::vector<int64_t>& samples) {
+  const auto count = static_cast<int64_t>(offsets.size()) - 1;
   Rows rows;
   for (const int64_t b : samples) {
-    FW_CHECK(b >= 0 && b < data.samples(), "[batch] there is no sample ", b, " among ", data.samples());
+    FW_CHECK(b >= 0 && b < count, "[batch] there is no sample ", b, " among ", count);
     for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) rows.index.push_back(i);
     rows.offsets.push_back(static_cast<int64_t>(rows.index.size()));
   }
@@ -174,8 +195,10 @@ Tensor model_channels(const Tensor& values, const Tensor& times, const Rows& row
   return at::cat(parts, 1);
 }
 
-Tensor prepared_statics(const DataSet& data, const Preparation& preparation) {
-  const Tensor known = scaled(data.statics, preparation.static_scales, preparation.config.clip);  // [B, F]
+Tensor prepared_statics(const DataSet& data, const std::vector<int64_t>& samples,
+                        const Preparation& preparation) {
+  const Tensor known =
+      scaled(data.statics, samples, preparation.static_scales, preparation.config.clip);  // [B, F]
   std::vector<Tensor> parts;
   parts.reserve(2);
   parts.push_back(at::nan_to_num(known, 0.0));
@@ -233,23 +256,34 @@ int64_t output_count(TaskKind kind, const Preparation& preparation) {
 }
 
 PreparedData prepare(const DataSet& data, const Preparation& preparation) {
+  std::vector<int64_t> all(static_cast<size_t>(data.samples()));
+  std::iota(all.begin(), all.end(), int64_t{0});
+  return prepare(data, all, preparation);
+}
+
+PreparedData prepare(const DataSet& data, const std::vector<int64_t>& samples,
+                     const Preparation& preparation) {
   FW_CHECK(data.head.channels == preparation.channels,
            "[prepare] the data have other channels than the preparation");
+  FW_CHECK(data.head.statics == preparation.statics && data.head.targets == preparation.targets,
+           "[prepare] the data have other static features or targets than the preparation");
+  const Rows rows = rows_of(data.offsets, samples);
   PreparedData out;
-  out.ids = data.ids;
-  out.values = scaled(data.values, preparation.channel_scales, preparation.config.clip);
-  out.times = at::tensor(data.times, at::kDouble);
-  out.offsets = int64_tensor(data.offsets);
-  if (!preparation.statics.empty()) out.statics = prepared_statics(data, preparation);
-  if (!data.labels.empty()) out.labels = int64_tensor(data.labels);
-  if (!preparation.targets.empty()) out.targets = scaled(data.targets, preparation.target_scales, 0);
-  if (!data.step_labels.empty()) out.step_labels = int64_tensor(data.step_labels);
+  out.ids = entries_at(data.ids, samples);
+  out.values = scaled(data.values, rows.index, preparation.channel_scales, preparation.config.clip);
+  out.times = at::tensor(entries_at(data.times, rows.index), at::kDouble);
+  out.offsets = int64_tensor(rows.offsets);
+  if (!preparation.statics.empty()) out.statics = prepared_statics(data, samples, preparation);
+  if (!data.labels.empty()) out.labels = int64_tensor(entries_at(data.labels, samples));
+  if (!preparation.targets.empty()) out.targets = scaled(data.targets, samples, preparation.target_scales, 0);
+  if (!data.step_labels.empty()) out.step_labels = int64_tensor(entries_at(data.step_labels, rows.index));
   return out;
 }
 
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
                  const std::vector<int64_t>& samples, uint64_t seed, Targets targets) {
-  const Rows rows = rows_of(data, samples);
+  const Rows rows =
+      rows_of({data.offsets.data_ptr<int64_t>(), static_cast<size_t>(data.offsets.size(0))}, samples);
   const Tensor index = int64_tensor(rows.index), which = int64_tensor(samples),
                offsets = int64_tensor(rows.offsets);
   Tensor values = data.values.index_select(0, index);      // [R, C]

@@ -141,7 +141,7 @@ struct Trainer::Impl {
   TrainConfig config;
   TrainerOptions options;
   std::unique_ptr<TrainingSteps> pipeline;
-  int64_t epoch = 0, step_in_epoch = 0, steps = 0;
+  int64_t epoch = 0, step_in_epoch = 0, steps = 0, replayed_in_epoch = 0;
   double loss_sum = 0, seconds = 0, last_rate = 0;
   double best_value;
   int64_t best_epoch = 0, epochs_waited = 0;
@@ -222,6 +222,7 @@ TrainStep Trainer::step() {
     t.last_rate = record.learning_rate;
     ++t.steps;
     ++t.step_in_epoch;
+    if (record.replayed) ++t.replayed_in_epoch;
     t.seconds += std::chrono::duration<double>(Clock::now() - start).count();
     if (t.step_in_epoch == record.steps) record.epoch_record = t.end_epoch();
   }
@@ -247,11 +248,13 @@ void Trainer::Impl::take_step(TrainStep& record) {
 TrainEpoch Trainer::Impl::end_epoch() {
   const Clock::time_point start = Clock::now();
   TrainEpoch record = {.epoch = ++epoch,
+                       .steps = step_in_epoch,
+                       .replayed_steps = replayed_in_epoch,
                        .loss = loss_sum / static_cast<double>(data.train.samples()),
                        .learning_rate = last_rate};
   bool finite = true;
   if (data.validation.samples() > 0) {
-    const Predictions p = pipeline->validate();
+    const Predictions p = pipeline->predict_validation();
     record.validation = evaluate(p, data.task, data.preparation);
     finite = p.outputs.isfinite().all().item<bool>();
   }
@@ -262,7 +265,7 @@ TrainEpoch Trainer::Impl::end_epoch() {
     ++epochs_waited;
   }
   record.seconds = seconds + std::chrono::duration<double>(Clock::now() - start).count();
-  step_in_epoch = 0;
+  step_in_epoch = replayed_in_epoch = 0;
   loss_sum = seconds = 0;
   return record;
 }
@@ -298,6 +301,10 @@ void Trainer::restore_best() {
   for (size_t i = 0; i < parameters.size(); ++i) parameters[i].copy_(impl_->best[i]);
 }
 
+Predictions Trainer::predict_training() { return impl_->pipeline->predict_training(); }
+
+Predictions Trainer::predict_validation() { return impl_->pipeline->predict_validation(); }
+
 NamedTensors Trainer::state() const {
   const Impl& t = *impl_;
   NamedTensors out;
@@ -311,6 +318,7 @@ NamedTensors Trainer::state() const {
   out.tensors["numbers"] = at::tensor({t.loss_sum, t.seconds, t.best_value, t.plateau_factor}, at::kDouble);
   out.tensors["counts"] =
       at::tensor({t.epoch, t.step_in_epoch, t.steps, t.best_epoch, t.epochs_waited}, at::kLong);
+  out.tensors["replayed_steps"] = at::full({1}, t.replayed_in_epoch, at::kLong);
   out.metadata = {{"format", "fastweights checkpoint 1"}, {"config", to_json(t.model.config())}};
   return out;
 }
@@ -320,6 +328,10 @@ void Trainer::set_state(const NamedTensors& state) {
   const NamedParameters& all = t.model.parameters();
   const Tensor counts = saved_list(state.tensors, "counts", 5, at::kLong),
                values = saved_list(state.tensors, "numbers", 4, at::kDouble);
+  // absent from checkpoints of an earlier version
+  const bool knows_replayed = state.tensors.contains("replayed_steps");
+  const Tensor replayed =
+      knows_replayed ? saved_list(state.tensors, "replayed_steps", 1, at::kLong) : at::zeros({1}, at::kLong);
   const int64_t* c = counts.data_ptr<int64_t>();
   const double* v = values.data_ptr<double>();
   if (c[1] < 0 || c[1] >= steps_per_epoch())
@@ -335,6 +347,7 @@ void Trainer::set_state(const NamedTensors& state) {
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < all.size(); ++i) all[i].second.copy_(parameters[i]);
   t.best = best;
+  t.replayed_in_epoch = replayed.item<int64_t>();
   std::tie(t.epoch, t.step_in_epoch, t.steps, t.best_epoch, t.epochs_waited) =
       std::tie(c[0], c[1], c[2], c[3], c[4]);
   std::tie(t.loss_sum, t.seconds, t.best_value, t.plateau_factor) = std::tie(v[0], v[1], v[2], v[3]);

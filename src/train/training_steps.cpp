@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "model/prepared.h"
 #include "tensor/device.h"
 
 namespace fastweights {
@@ -38,17 +39,16 @@ PreparedBatch prepared(const Model& model, const TrainData& data, const Prepared
       make_batch(set, data.preparation, data.task, first_samples(samples), /*seed=*/1).input);
 }
 
-// whether a set takes no more than this share of the memory that is free, judged by its first series
-bool fits(const Model& model, const TrainData& data, const PreparedData& set, double share) {
+// what a set takes when it is prepared, judged by its first series; nothing if it is not worth keeping
+std::optional<double> prepared_bytes(const Model& model, const TrainData& data, const PreparedData& set) {
   const at::NoGradGuard no_grad;
   const int64_t some = std::min(kProbe, set.samples());
   const int64_t* o = set.offsets.data_ptr<int64_t>();
   const auto rows = static_cast<double>(std::max<int64_t>(o[some], 1));
   const PreparedBatch probe = prepared(model, data, set, some);
   // on the CPU a signal that is not sampled is better made from the data again
-  if (model.device().is_cpu() && !probe.contents().separable()) return false;
-  const double each = static_cast<double>(probe.bytes()) / rows;
-  return each * static_cast<double>(o[set.samples()]) <= share * free_memory(model.device());
+  if (model.device().is_cpu() && !probe.contents().separable()) return {};
+  return static_cast<double>(probe.bytes()) / rows * static_cast<double>(o[set.samples()]);
 }
 
 int64_t memory_limit(const ModelConfig& config) {
@@ -69,7 +69,11 @@ bool is_constant(const Model& model, const TaskConfig& task) {
 }
 
 std::optional<PreparedBatch> whole_set(const Model& model, const TrainData& data) {
-  if (!is_constant(model, data.task) || !fits(model, data, data.train, kTrainingShare)) return {};
+  if (!is_constant(model, data.task)) return {};
+  const std::optional<double> bytes = prepared_bytes(model, data, data.train);
+  if (!bytes || *bytes > kTrainingShare * free_memory(model.device())) return {};
+  // as one batch it would not be sampled
+  if (model.device().is_cpu() && *bytes > static_cast<double>(kSampledLimit)) return {};
   const at::NoGradGuard no_grad;
   try {
     PreparedBatch all = prepared(model, data, data.train, data.train.samples());
@@ -195,9 +199,15 @@ StepOutcome TrainingSteps::step(const BatchId& batch, const std::optional<BatchI
   }
 }
 
-Predictions TrainingSteps::validate() {
+Predictions TrainingSteps::predict_training() const {
+  return all_ ? predict(model(), *all_, data_.train, data_.preparation, data_.task)
+              : predict(model(), data_.train, data_.preparation, data_.task);
+}
+
+Predictions TrainingSteps::predict_validation() {
   if (validation_kept_ == Kept::Unknown) {
-    const bool keep = fits(model(), data_, data_.validation, kValidationShare);
+    const std::optional<double> bytes = prepared_bytes(model(), data_, data_.validation);
+    const bool keep = bytes && *bytes <= kValidationShare * free_memory(model_.device());
     if (keep) validation_ = prepare_set(model(), data_.validation, data_.preparation, data_.task, {});
     validation_kept_ = keep ? Kept::Yes : Kept::No;
   }

@@ -29,7 +29,9 @@ class TrainingSteps {
   /// a GPU does not suffice.
   StepOutcome step(const BatchId& batch, const std::optional<BatchId>& next, double learning_rate);
 
-  Predictions validate();
+  /// From data that are kept prepared, where they are.
+  Predictions predict_training() const;
+  Predictions predict_validation();
 
   Optimiser& optimiser() const { return *optimiser_; }
 

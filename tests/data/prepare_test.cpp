@@ -31,6 +31,49 @@ TEST(Prepare, MeanAndDeviationAreThoseOfObservedValues) {
   EXPECT_EQ(p.time_unit, "hour");
 }
 
+TEST(Prepare, SumsGoThroughTheRowsInTheirOrder) {
+  // sums of these depend on their order
+  const std::vector<double> x = {1e16, 1, -1e16, 0.1, kMissing, 3, 1e-3}, times = {0, 1, 2, 3, 4, 5, 6};
+  std::vector<double> values;
+  double sum = 0, squares = 0;
+  for (const double value : x) {
+    values.insert(values.end(), {kMissing, value});
+    if (!std::isnan(value)) sum += value;
+  }
+  for (const double value : x) {
+    if (!std::isnan(value)) squares += (value - sum / 6) * (value - sum / 6);
+  }
+  const Scale scale = fit_preparation(set_of({times}, {values})).channel_scales[1];
+  EXPECT_EQ(scale.mean, sum / 6);
+  EXPECT_EQ(scale.deviation, std::sqrt(squares / 5) + 1e-5);
+}
+
+TEST(Prepare, SomeSeriesHaveTheScalesOfASetOfTheirOwn) {
+  const std::vector<Series> all = {
+      {.times = {0, 3}, .values = {1, 2, 3, 4}, .statics = {1, kMissing}, .targets = {10}},
+      {.times = {0, 1, 5}, .values = {0, kMissing, 7, 8, 9, 1}, .statics = {3, 2}, .targets = {20}},
+      {.times = {2}, .values = {5, 5}, .statics = {kMissing, 2}, .targets = {kMissing}}};
+  const DataHead head = {.name = "set", .channels = {"x", "y"}, .statics = {"a", "b"}, .targets = {"days"}};
+  const DataSet data = collect_series(head, all);
+  const auto pairs = [](const std::vector<Scale>& scales) {
+    std::vector<std::pair<double, double>> result;
+    for (const Scale& scale : scales) result.emplace_back(scale.mean, scale.deviation);
+    return result;
+  };
+  for (const Scaling scaling : {Scaling::Standard, Scaling::Robust, Scaling::None}) {
+    const Preparation got = fit_preparation(data, {2, 1}, {.scaling = scaling}),
+                      expected = fit_preparation(select_series(data, {2, 1}), {.scaling = scaling});
+    EXPECT_EQ(pairs(got.channel_scales), pairs(expected.channel_scales));
+    EXPECT_EQ(pairs(got.static_scales), pairs(expected.static_scales));
+    EXPECT_EQ(pairs(got.target_scales), pairs(expected.target_scales));
+    EXPECT_EQ(got.static_flags, (std::vector<int64_t>{0}));
+    EXPECT_EQ(got.median_gap, expected.median_gap);
+    EXPECT_EQ(got.time_scale, expected.time_scale);
+    EXPECT_EQ(got.count_scale, expected.count_scale);
+  }
+  EXPECT_EQ(error_message([&] { fit_preparation(data, {0, 3}, {}); }), "[prepare] no sample 3 in a set of 3");
+}
+
 TEST(Prepare, AChannelNeverObservedOrConstantKeepsFiniteScales) {
   const Preparation p = fit_preparation(set_of({{0, 1}}, {{kMissing, 5, kMissing, 5}}));
   EXPECT_EQ(p.channel_scales[0].mean, 0);

@@ -93,10 +93,10 @@ Step rfwp_step(const GoldenFile& file, Parameters& parameters, const FieldNet& f
   const bool data_first = file.json("add_data_first").get<bool>();
   return [cell, data_first, field](const SolverConfig& solver, const Tensor& data, const RfwpState& before,
                                    const Tensor& dt) {
-    const RfwpCell::Told told = cell.told(data);
+    const RfwpCell::Projections projected = cell.project(data);
     const Tensor u = data_first ? before.h : evolve(solver, field, before.h, dt);
-    const Tensor w = cell.write(told.merged, u, before.w);
-    const Tensor h = cell.read(told.q, w);
+    const Tensor w = cell.write(projected.merged, u, before.w);
+    const Tensor h = cell.read(projected.q, w);
     return RfwpState{data_first ? evolve(solver, field, h, dt) : h, w};
   };
 }
@@ -134,8 +134,8 @@ Encoder gru_encoder(const GoldenFile& file, Parameters& parameters) {
   return [net, cell](const Tensor& data, const Tensor& offsets) {
     const Packed packed = pack(offsets);
     const Tensor first = at::zeros({offsets.size(0) - 1, cell.state.weight.size(1)}, data.options());
-    const Tensor states = gru_states(cell, packed, data.index_select(0, packed.rows), first);
-    const Tensor last = packed.packed.index_select(0, offsets.slice(0, 1) - 1);
+    const Tensor states = gru_states(cell, packed, data.index_select(0, packed.packed_to_batch), first);
+    const Tensor last = packed.batch_to_packed.index_select(0, offsets.slice(0, 1) - 1);
     return net(states.index_select(0, last));
   };
 }

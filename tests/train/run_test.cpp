@@ -135,6 +135,27 @@ TEST_F(Run, KilledBeforeTheFirstCheckpointItStillStartsFromTheGivenModel) {
   expect_same_runs(folder_.path("killed"), folder_.path("expected"));
 }
 
+TEST_F(Run, MetricsOfAnEarlierVersionAreKept) {
+  train("run", RunStart::Fresh, stop_after(10));
+  std::string old;
+  for (const std::string& line : epochs_in(folder_.path("run"))) {
+    Json json = Json::parse(line);
+    EXPECT_EQ(json["steps"].get<int64_t>(), 4);
+    EXPECT_EQ(json["replayed_steps"].get<int64_t>(), 0);
+    json.erase("steps");
+    json.erase("replayed_steps");
+    old += json.dump() + "\n";
+  }
+  replace_file(folder_.path("run/metrics.jsonl"), old);
+  const RunResult result = train("run", RunStart::Resume);
+  ASSERT_EQ(result.epochs.size(), 4u);
+  EXPECT_EQ(result.epochs[1].steps, 0);
+  EXPECT_EQ(result.epochs[2].steps, 4);
+  const std::vector<std::string> lines = epochs_in(folder_.path("run"));
+  EXPECT_EQ(lines[1].find("steps"), std::string::npos);
+  EXPECT_NE(lines[2].find("replayed_steps"), std::string::npos);
+}
+
 TEST_F(Run, AFinishedRunResumedStaysAsItIs) {
   const std::string path = whole(), model = read_file(path + "/model.safetensors");
   const auto epochs = epochs_in(path);

@@ -381,10 +381,6 @@ TEST(Task, SamplesThatAreNotThereAreRefused) {
   const TrainData data = train_data(two_classes(8));
   EXPECT_EQ(error_message([&] { make_batch(data.train, data.preparation, data.task, {6}, 1); }),
             "[batch] there is no sample 6 among 6");
-  DataSet other = two_classes(4);
-  other.head.channels[0] = "z";
-  EXPECT_EQ(error_message([&] { prepare(other, data.preparation); }),
-            "[prepare] the data have other channels than the preparation");
 }
 
 }  // namespace

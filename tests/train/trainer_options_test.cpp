@@ -27,6 +27,17 @@ TEST(TrainerOptions, PreparingTheDataOnceChangesNoBit) {
   Trainer once(Model(small_model(data)), data, config), always(Model(lazy), data, config);
   expect_same(run(once), run(always));
   EXPECT_TRUE(equal(copies(once), copies(always)));
+  const auto expect_equal = [](const Predictions& got, const Predictions& expected) {
+    for (const auto field :
+         {&Predictions::outputs, &Predictions::times, &Predictions::samples, &Predictions::classes})
+      EXPECT_TRUE(at::equal(got.*field, expected.*field));
+  };
+  for (Trainer* trainer : {&once, &always}) {
+    expect_equal(trainer->predict_training(),
+                 predict(trainer->model(), data.train, data.preparation, data.task));
+    expect_equal(trainer->predict_validation(),
+                 predict(trainer->model(), data.validation, data.preparation, data.task));
+  }
 }
 
 // gradient descent without any memory but a count

@@ -49,6 +49,8 @@ inline void expect_same(const std::vector<TrainStep>& a, const std::vector<Train
     ASSERT_EQ(a[i].epoch_record.has_value(), b[i].epoch_record.has_value());
     if (!a[i].epoch_record) continue;
     EXPECT_EQ(a[i].epoch_record->loss, b[i].epoch_record->loss);
+    EXPECT_EQ(a[i].epoch_record->steps, b[i].epoch_record->steps);
+    EXPECT_EQ(a[i].epoch_record->replayed_steps, b[i].epoch_record->replayed_steps);
     EXPECT_EQ(a[i].epoch_record->best, b[i].epoch_record->best);
     EXPECT_EQ(a[i].epoch_record->validation, b[i].epoch_record->validation);
   }

@@ -306,6 +306,29 @@ TEST(Trainer, BadStatesGetASentence) {
             "the checkpoint is at step 3 of an epoch, and there are 3; was the batch size another?");
 }
 
+TEST(Trainer, AnEpochCountsItsReplayedStepsAcrossAResume) {
+  Trainer trainer = small_trainer({.epochs = 3});
+  run(trainer, 4);
+  NamedTensors state = trainer.state();
+  EXPECT_EQ(state.tensors.at("replayed_steps").item<int64_t>(), 0);
+  const auto second_epoch = [&] {
+    Trainer resumed = small_trainer({.epochs = 3});
+    resumed.set_state(state);
+    const std::vector<TrainStep> records = run(resumed);
+    // the third epoch begins with none
+    EXPECT_EQ(records.back().epoch_record->replayed_steps, 0);
+    return *records[1].epoch_record;
+  };
+  EXPECT_EQ(second_epoch().steps, 3);
+  EXPECT_EQ(second_epoch().replayed_steps, 0);
+  // a step before the checkpoint was replayed; those on the CPU are not
+  state.tensors["replayed_steps"] = at::ones({1}, at::kLong);
+  EXPECT_EQ(second_epoch().replayed_steps, 1);
+  // checkpoints of an earlier version
+  state.tensors.erase("replayed_steps");
+  EXPECT_EQ(second_epoch().replayed_steps, 0);
+}
+
 TEST(Trainer, BalancedWeightsMakeClassesWeighTheSame) {
   const Tensor classes = at::tensor({0, 0, 0, 2, -1, 0, 2, 0}, at::kLong);
   const Tensor weights = balanced_weights(classes, 4);

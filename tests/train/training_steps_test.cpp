@@ -8,7 +8,7 @@
 #include "train/tensor_adam.h"
 #include "train/train_cases.h"
 
-/// Training steps where a GPU has little memory left. Machines with a GPU only.
+/// Training steps on a GPU, also where it has little memory left. Machines with a GPU only.
 
 namespace fastweights {
 namespace {
@@ -28,13 +28,15 @@ DataSet long_series(int64_t samples, int64_t length) {
   return collect_series({.name = "long", .channels = {"x", "y"}}, all);
 }
 
-class DeviceShortage : public ::testing::Test {
+class DeviceTraining : public ::testing::Test {
  protected:
   void SetUp() override {
     if (device_.is_cpu()) GTEST_SKIP() << device_refusal();
   }
   const at::Device device_ = find_device("auto");
 };
+// takes nearly all memory
+class DeviceShortage : public DeviceTraining {};
 
 TEST_F(DeviceShortage, StepsAreCutIntoBlocksAndGiveTheSame) {
   const TrainData data = train_data(long_series(80, 4000));
@@ -58,6 +60,20 @@ TEST_F(DeviceShortage, StepsAreCutIntoBlocksAndGiveTheSame) {
   const Tensor others =
       at::empty({device_memory(device_).free - kLeft}, at::TensorOptions(at::kByte).device(device_));
   EXPECT_NEAR(loss_of_second(), expected, 1e-5);
+}
+
+TEST_F(DeviceTraining, EpochsCountTheStepsThatWereReplayed) {
+  const TrainData data = train_data(two_classes(16));
+  Trainer trainer(Model(small_model(data), {.device = device_}), data, {.epochs = 3, .batch_size = 4});
+  int64_t replayed = 0;
+  while (!trainer.finished()) {
+    const TrainStep step = trainer.step();
+    replayed += step.replayed ? 1 : 0;
+    if (!step.epoch_record) continue;
+    EXPECT_EQ(step.epoch_record->steps, 3);
+    EXPECT_EQ(step.epoch_record->replayed_steps, replayed);
+    replayed = 0;
+  }
 }
 
 }  // namespace
