@@ -208,7 +208,7 @@ TEST(ModelConfigCheck, ControlsThatTheDriveCannotRead) {
   for (const char* drive : {"derivative_keys", "derivative_values"}) {
     cases.push_back({{{"drive", drive}, {"control.kind", "log_signature"}},
                      std::string("[config] drive ") + drive +
-                         " tells x from x', and configured control.kind "
+                         " tells x from x', and with control.kind "
                          "log_signature both are the log-signature"});
   }
   cases.push_back({{{"control.kind", "rectilinear"}, {"control.time_channel", "3"}},
@@ -246,16 +246,16 @@ TEST(ModelConfigCheck, MethodsThatTheStepsCannotUse) {
        {{{"solver.stage_times", "single"}},
         "[config] solver.stage_times would not be used here; it needs solver.steps shared_grid"},
        {{{"solver.steps", "shared_grid"}, {"control.kind", "log_signature"}},
-        "[config] solver.steps shared_grid configured control.kind log_signature needs a solver.step_size"},
+        "[config] solver.steps shared_grid with control.kind log_signature needs a solver.step_size"},
        {{{"solver.steps", "shared_grid"}, {"control.kind", "rectilinear"}},
-        "[config] solver.steps shared_grid configured control.kind rectilinear needs a solver.step_size"}});
+        "[config] solver.steps shared_grid with control.kind rectilinear needs a solver.step_size"}});
 }
 
 TEST(ModelConfigCheck, StartsThatDoNotFit) {
   expect_refused(
       {{{{"initial", "static_features"}}, "[config] initial static_features needs static_features above 0"},
        {{{"static_features", "2"}},
-        "[config] static_features 2 would not be read configured initial rule; set initial to "
+        "[config] static_features 2 would not be read with initial rule; set initial to "
         "static_features"},
        {{{"query", "first_observation"}},
         "[config] query first_observation needs initial first_observation, not rule"}});
@@ -263,7 +263,7 @@ TEST(ModelConfigCheck, StartsThatDoNotFit) {
 
 TEST(ModelConfigCheck, LayersThatDoNotFit) {
   expect_refused(
-      {{{{"value_norm", "true"}}, "[config] value_norm needs values configured a projection of their own"},
+      {{{{"value_norm", "true"}}, "[config] value_norm needs values with a projection of their own"},
        {{{"layer_input", "update"}}, "[config] layer_input update needs layers above 1"},
        {{{"residual", "true"}, {"value_width", "5"}},
         "[config] residual adds hidden_size 32 to the reads of W, whose width is 20"},
@@ -281,10 +281,10 @@ TEST(ModelConfigCheck, ChoicesThatATensorMapDoesNotHave) {
   for (const char* key : {"rule", "drive", "heads", "layers", "read", "residual", "value_norm",
                           "value_dropout", "key_width", "learning_rate", "value_activation"}) {
     expect_refused({{map_with(key, "1"), std::string("[config] ") + key +
-                                             " would not be used configured architecture tensor_map"}});
+                                             " would not be used with architecture tensor_map"}});
   }
   expect_refused({{{{"map_layers", "3"}},
-                   "[config] map_layers would not be used configured architecture fast_weights"}});
+                   "[config] map_layers would not be used with architecture fast_weights"}});
 }
 
 TEST(ModelConfigCheck, SamplesThatWouldDependOnTheirBatch) {
