@@ -5,8 +5,7 @@
 
 #include <cstdio>
 
-#include "fastweights/environment.h"
-#include "fastweights/selftest.h"
+#include "fastweights/tools.h"
 
 namespace fastweights::bench {
 

@@ -65,7 +65,7 @@ ModelConfig chosen_config(const GradcheckCommand& command) {
   }
   for (const std::string& setting : command.settings) {
     const size_t equals = setting.find('=');
-    FW_CHECK(equals != std::string::npos, "--set wants KEY=VALUE, got '", setting, "'");
+    FW_CHECK(equals != std::string::npos, "--set expects KEY=VALUE, got '", setting, "'");
     config = with_setting(config, setting.substr(0, equals), setting.substr(equals + 1));
   }
   return config;
@@ -134,7 +134,7 @@ bool check_parameters(const GradcheckCommand& command) {
         "a relu that switches between the two points of a difference has the same effect: try another "
         "--seed\n");
   if (adaptive)
-    std::printf("adaptive steps change with the parameters, so differences are no better than about 1e-6\n");
+    std::printf("adaptive steps change with the parameters, so differences are accurate to about 1e-6\n");
   if (model.has_solver())
     std::printf(
         "the continuous adjoint solves another equation backwards: its error is that of the steps, or "
@@ -192,8 +192,8 @@ void add_gradcheck(CLI::App& program, Session& session) {
       app->add_option("--model", command->model, "a name that 'fastweights models' lists")->excludes(config);
   app->add_option("--rule", command->rule, "hebb, oja, oja_softmax, delta_pre or delta_post");
   std::vector<CLI::Option*> short_only = {config, model};  // excluded by --long
-  short_only.push_back(app->add_option("--drive", command->drive,
-                                       "x, derivative_keys, derivative_values, derivative or tensor_map"));
+  short_only.push_back(
+      app->add_option("--drive", command->drive, "x, derivative_keys, derivative_values or derivative"));
   short_only.push_back(
       app->add_option("--control", command->control,
                       "natural_cubic, hermite_cubic, linear, rectilinear, hold or log_signature"));

@@ -60,8 +60,8 @@ void Progress::step(const Trainer& trainer, const TrainStep& step) {
     const double all =
         since(start_) * static_cast<double>((trainer.config().epochs - step.epoch + 1) * step.steps);
     note(message(trainer.config().epochs, " epochs of ", step.steps, " steps, about ",
-                 duration(since(start_) * static_cast<double>(step.steps)), " an epoch and at most ",
-                 duration(all), " in all"));
+                 duration(since(start_) * static_cast<double>(step.steps)), " per epoch, at most ",
+                 duration(all), " in total"));
   }
 }
 

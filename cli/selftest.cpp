@@ -1,4 +1,4 @@
-#include "fastweights/selftest.h"
+#include "fastweights/tools.h"
 
 #include <cstdio>
 

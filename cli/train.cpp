@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -46,7 +47,7 @@ Settings settings_of(const TrainCommand& command) {
   if (command.intensity) settings.push_back({"prepare.intensity", "true"});
   for (const std::string& setting : command.settings) {
     const size_t equals = setting.find('=');
-    FW_CHECK(equals != std::string::npos, "--set wants KEY=VALUE, got '", setting, "'");
+    FW_CHECK(equals != std::string::npos, "--set expects KEY=VALUE, got '", setting, "'");
     settings.push_back({setting.substr(0, equals), setting.substr(equals + 1)});
   }
   return settings;
@@ -92,6 +93,9 @@ void run_one(const TrainCommand& command, Session& session) {
     check_unused(folder);
     setup = setup_of(command);
   }
+  // a GPU needs some tenths of a second to start, which pass while the data are read; what is wrong with it
+  // is said when it is used
+  const auto starting = std::async(std::launch::async, [&] { at::empty({1}, find_device(command.device)); });
   const auto start = std::chrono::steady_clock::now();
   const DataSet data = read(command.data, setup.source);
   const std::chrono::duration<double> reading = std::chrono::steady_clock::now() - start;

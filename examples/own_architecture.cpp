@@ -1,5 +1,5 @@
-#include <fastweights/architecture_spec.h>
 #include <fastweights/experiment.h>
+#include <fastweights/model_config.h>
 #include <fastweights/network.h>
 
 #include <cstdio>

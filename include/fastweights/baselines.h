@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fastweights/architecture.h"
-#include "fastweights/backend.h"
+#include "fastweights/device.h"
 
 /// Baselines and ancestors of fast weight programmers; docs/baselines.md has their equations and sources.
 /// Discrete ones go from row to row of a series.

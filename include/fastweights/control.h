@@ -2,9 +2,8 @@
 
 #include <variant>
 
-#include "fastweights/ragged.h"
+#include "fastweights/series.h"
 #include "fastweights/tensor.h"
-#include "fastweights/time.h"
 
 /// Control paths: continuous signals x(t) and x'(t) through irregular, ragged, partly missing observations.
 ///

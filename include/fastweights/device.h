@@ -6,6 +6,10 @@
 
 namespace fastweights {
 
+/// Reference: compositions of LibTorch operations, the definition. Cpu, Cuda: fused kernels. Auto takes the
+/// fastest one that supports the input; requesting one that does not is an error with the reason.
+enum class Backend { Auto, Reference, Cpu, Cuda };
+
 /// "cpu", "cuda", or "auto", which selects cuda if it is usable. Requesting an unusable device is an error
 /// with the reason.
 at::Device find_device(const std::string& name);

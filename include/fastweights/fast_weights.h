@@ -3,7 +3,7 @@
 #include <string>
 
 #include "fastweights/architecture.h"
-#include "fastweights/backend.h"
+#include "fastweights/device.h"
 
 /// Continuous-time fast weight programmers: rule, drive, control, solver and backend are independent choices.
 /// The defaults are sensible ones; the peculiarities of the published code are options by name (published.h

@@ -2,9 +2,8 @@
 
 /// The core: tensors, ragged series, rules, control paths, log-signatures, solvers, scan, models. Separate
 /// headers: data.h (data sets), train.h (training), tools.h (checks and files), module.h (models as
-/// torch::nn::Module), and network.h with architecture_spec.h (custom architectures).
+/// torch::nn::Module), and network.h (custom architectures).
 #include "fastweights/architecture.h"
-#include "fastweights/backend.h"
 #include "fastweights/baselines.h"
 #include "fastweights/classical.h"
 #include "fastweights/control.h"
@@ -16,10 +15,9 @@
 #include "fastweights/model_config.h"
 #include "fastweights/model_options.h"
 #include "fastweights/product.h"
-#include "fastweights/ragged.h"
 #include "fastweights/rule.h"
 #include "fastweights/scan.h"
+#include "fastweights/series.h"
 #include "fastweights/solve.h"
 #include "fastweights/tableau.h"
 #include "fastweights/tensor.h"
-#include "fastweights/time.h"

@@ -4,7 +4,7 @@
 #include <variant>
 #include <vector>
 
-#include "fastweights/ragged.h"
+#include "fastweights/series.h"
 #include "fastweights/tensor.h"
 
 /// Signatures and log-signatures of the piecewise linear path through each series, and of windows of it.

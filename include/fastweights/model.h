@@ -9,7 +9,7 @@
 
 #include "fastweights/control.h"
 #include "fastweights/model_config.h"
-#include "fastweights/ragged.h"
+#include "fastweights/series.h"
 #include "fastweights/solve.h"
 
 /// Sequence models: from ragged series to one output per sample or per requested time.

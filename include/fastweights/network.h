@@ -3,7 +3,7 @@
 #include "fastweights/model.h"
 
 /// The interface of an architecture, through which a Model prepares, computes, trains and saves. Programs
-/// that add an architecture include this header and architecture_spec.h.
+/// that add an architecture include this header and model_config.h.
 
 namespace fastweights {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "fastweights/backend.h"
+#include "fastweights/device.h"
 #include "fastweights/rule.h"
 #include "fastweights/solve.h"
 #include "fastweights/tensor.h"

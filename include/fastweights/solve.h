@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "fastweights/series.h"
 #include "fastweights/tableau.h"
 #include "fastweights/tensor.h"
-#include "fastweights/time.h"
 
 /// Ordinary differential equations dy/dt = f(t, y) on tensors, with trustworthy gradients.
 ///

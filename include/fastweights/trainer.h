@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "fastweights/device.h"
-#include "fastweights/metrics.h"
 #include "fastweights/model.h"
 #include "fastweights/optimise.h"
 #include "fastweights/safetensors.h"

@@ -52,7 +52,7 @@ int64_t whole_number_of(const Json& given, const std::string& name) {
   }
   const bool fits = given.is_number_integer() &&
                     (!given.is_number_unsigned() || given.get<uint64_t>() <= uint64_t{INT64_MAX});
-  FW_CHECK(fits, "[config] ", name, " must be a whole number, got ", shown_json(given));
+  FW_CHECK(fits, "[config] ", name, " must be an integer, got ", shown_json(given));
   return given.get<int64_t>();
 }
 

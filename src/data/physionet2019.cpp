@@ -66,7 +66,7 @@ std::array<double, kColumns> row(const std::string& file, const Lines& lines) {
 
 void check_hour_and_label(const Location& location, double hour, double before, double label) {
   if (!(hour >= 1 && hour == std::floor(hour)))
-    refuse(location, "column 'ICULOS': expected a whole number of at least 1, got ", hour);
+    refuse(location, "column 'ICULOS': expected an integer of at least 1, got ", hour);
   if (hour <= before) refuse(location, "column 'ICULOS': expected an hour after ", before, ", got ", hour);
   if (label != 0 && label != 1) refuse(location, "column 'SepsisLabel': expected 0 or 1, got ", label);
 }

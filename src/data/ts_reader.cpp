@@ -44,10 +44,10 @@ bool yes_or_no(const std::vector<Field>& line, const Location& location) {
 
 int64_t count(const std::vector<Field>& line, const Location& location) {
   constexpr double kMost = 1e9;
-  const Field& field = argument(line, location, "a whole number from 1");
+  const Field& field = argument(line, location, "an integer of at least 1");
   const double x = parse_number(field.text).value_or(kNaN);
   if (!(x >= 1 && x <= kMost && x == std::floor(x)))
-    refuse({location.file, location.row, field.column}, "expected a whole number of at least 1, got ",
+    refuse({location.file, location.row, field.column}, "expected an integer of at least 1, got ",
            in_quotes(field.text));
   return static_cast<int64_t>(x);
 }

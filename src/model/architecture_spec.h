@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "fastweights/architecture_spec.h"
+#include "fastweights/model_config.h"
 #include "model/config_fields.h"
 #include "model/shared_options.h"
 

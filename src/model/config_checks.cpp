@@ -24,7 +24,7 @@ void check_rate(const char* key, double value) {
 
 void check_count(double count, const char* what) {
   constexpr double kMost = 1e9;  // gigabytes
-  FW_CHECK(count <= kMost, "[config] these sizes mean about ", count, " ", what, "; the limit is ", kMost,
+  FW_CHECK(count <= kMost, "[config] these sizes need about ", count, " ", what, "; the limit is ", kMost,
            "; check hidden_size, channels and depth");
 }
 
@@ -51,7 +51,7 @@ void check_windows(const LogSignatures& c, int64_t channels) {
   try {
     size = logsignature_size(channels, {.depth = c.depth});
   } catch (const std::invalid_argument& error) {
-    FW_CHECK(false, "[config] control.depth ", c.depth, " is too much for channels ", channels, ": ",
+    FW_CHECK(false, "[config] control.depth ", c.depth, " is too large for channels ", channels, ": ",
              error.what());
   }
   FW_CHECK(size <= kLargestSignal, "[config] control.depth ", c.depth, " makes log-signatures of ", size,

@@ -23,8 +23,7 @@ void check_sizes(const ProgrammerConfig& c) {
   check_rate("value_dropout", c.value_dropout);
   const bool divided = (c.key_width == 0 || c.value_width == 0) && !c.tensor_map;
   FW_CHECK(!divided || c.hidden_size % c.heads == 0, "[config] hidden_size ", c.hidden_size,
-           " is not divisible by heads ", c.heads,
-           "; choose other numbers, or set key_width and value_width");
+           " is not divisible by heads ", c.heads, "; choose other values, or set key_width and value_width");
 }
 
 // sizes as floating-point values, which cannot overflow
@@ -85,13 +84,13 @@ void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
   for (const Rule& rule : all_rules()) known.push_back(rule.name);
   for (const Rule& rule : own_rules) {
     FW_CHECK(std::find(known.begin(), known.end(), rule.name) == known.end(), "[config] there is a rule '",
-             rule.name, "' already; give your own another name");
+             rule.name, "' already; choose another name");
     FW_CHECK(!rule.name.empty() && rule.slope, "[config] your own rule '", rule.name,
              "' needs a name and a slope");
     known.push_back(rule.name);
   }
   FW_CHECK(std::find(known.begin(), known.end(), c.rule) != known.end(), "[config] rule cannot be '", c.rule,
-           "'; the nearest is '", nearest(c.rule, known), "', and a rule of your own must be given, too");
+           "'; the nearest is '", nearest(c.rule, known), "', and custom rules must be passed in own_rules");
   FW_CHECK(c.value_activation == ValueActivation::Tanh || c.rule != "delta_post",
            "[config] value_activation none contradicts rule delta_post, which takes the tanh after the "
            "subtraction; take delta_pre");
@@ -110,7 +109,8 @@ void check_drive(const ProgrammerConfig& c) {
            "drive x");
   const bool mixed = c.drive == Drive::DerivativeKeys || c.drive == Drive::DerivativeValues;
   FW_CHECK(!std::holds_alternative<LogSignatures>(path) || !mixed, "[config] drive ", drive,
-           " tells x from x', and with control.kind log_signature both are the log-signature; take drive x "
+           " distinguishes x from x', and with control.kind log_signature both are the log-signature; take "
+           "drive x "
            "or derivative");
 }
 
@@ -127,8 +127,9 @@ void check_exact_flow(const ProgrammerConfig& c, const std::vector<Rule>& own_ru
   FW_CHECK(constant || (straight && c.drive == Drive::Derivative),
            "[config] solver.method exact_flow needs a signal that is constant between observations: "
            "control.kind log_signature or hold, or linear or rectilinear with drive derivative");
-  FW_CHECK(c.layers == 1,
-           "[config] solver.method exact_flow needs layers 1: what a second layer reads moves");
+  FW_CHECK(
+      c.layers == 1,
+      "[config] solver.method exact_flow needs layers 1: the input of a second layer varies within a step");
   const auto* steps = std::get_if<ObservationSteps>(&c.solver.steps);
   FW_CHECK(steps && steps->edges == StageEdges::Inside,
            "[config] solver.method exact_flow needs solver.steps observations and solver.edges inside");
@@ -152,7 +153,8 @@ void check_initial(const ProgrammerConfig& c) {
 void check_tensor_map(const ProgrammerConfig& c) {
   FW_CHECK(c.initial != InitialWeights::Rule,
            "[config] a tensor map has no rule; initial must be zero, static_features or first_observation");
-  FW_CHECK(c.query != QueryTime::FirstObservation, "[config] a tensor map takes no query first_observation");
+  FW_CHECK(c.query != QueryTime::FirstObservation,
+           "[config] a tensor map does not support query first_observation");
 }
 
 void check_layers(const ProgrammerConfig& c) {

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "fastweights/selftest.h"
 #include "fastweights/tensor.h"
+#include "fastweights/tools.h"
 #include "model/programmer_config.h"
 
 /// Small models through the fused engine, compared with the definition: outputs, fast weights, all gradients.

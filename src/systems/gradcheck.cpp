@@ -20,7 +20,7 @@ Tensor forward_loss(const Model& model, const ModelInput& input, const Loss& los
   const ModelOutput output = model.forward(input);
   FW_CHECK(output.status, "[gradcheck] ", output.status.message());
   Tensor value = loss(output.outputs);
-  FW_CHECK(value.defined() && value.numel() == 1, "[gradcheck] the loss must be one number, got ",
+  FW_CHECK(value.defined() && value.numel() == 1, "[gradcheck] the loss must be a scalar, got ",
            value.defined() ? message(value.sizes()) : "nothing");
   return value;
 }
@@ -177,7 +177,8 @@ RaggedSeries synthetic_series(const SyntheticSeries& options) {
            options.samples, ", ", options.channels, " and ", options.length);
   const double value_count = static_cast<double>(options.samples) * static_cast<double>(options.channels) *
                              static_cast<double>(options.length);
-  FW_CHECK(value_count <= 1e9, "[synthetic_series] ", value_count, " values cannot be meant");
+  FW_CHECK(value_count <= 1e9, "[synthetic_series] ", value_count,
+           " values exceed the limit of 1e9; reduce samples, length or channels");
   Random random(options.seed);
   const bool irregular = options.times == SyntheticTimes::Irregular;
   std::vector<Tensor> times, values;

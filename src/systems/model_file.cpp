@@ -13,7 +13,7 @@ constexpr const char* kFormat = "fastweights model 1";
 }
 
 at::ScalarType parameter_type(const std::string& path, const NamedTensors& file) {
-  if (file.tensors.empty()) refuse(path, "there are no parameters in it");
+  if (file.tensors.empty()) refuse(path, "the file contains no tensors");
   return file.tensors.begin()->second.scalar_type();
 }
 
@@ -60,7 +60,7 @@ Model load_model(const std::string& path, const std::vector<Rule>& own_rules) {
     for (const auto& [name, tensor] : file.tensors) {
       bool known = false;
       for (const auto& [ours, parameter] : model.parameters()) known = known || ours == name;
-      if (!known) refuse(path, "there is no place for " + name);
+      if (!known) refuse(path, "unexpected tensor " + name);
     }
   }
   return model;

@@ -127,7 +127,7 @@ std::string find_name(const std::string& ours, int64_t layers, const std::map<st
     }
     tried += (tried.empty() ? "" : " or ") + candidate;
   }
-  FW_CHECK(false, "[published] there is no tensor for ", ours,
+  FW_CHECK(false, "[published] missing tensor for parameter ", ours,
            tried.empty() ? "" : ", which would be " + tried);
 }
 
@@ -211,7 +211,7 @@ std::map<std::string, std::string> load_parameters(Model& model,
     used.insert(theirs);
   }
   for (const auto& [theirs, tensor] : tensors) {
-    FW_CHECK(used.contains(theirs), "[published] this model has no place for ", theirs);
+    FW_CHECK(used.contains(theirs), "[published] unexpected tensor ", theirs);
   }
   // only now, so that what does not fit changes nothing
   const at::NoGradGuard no_grad;

@@ -70,7 +70,7 @@ Names find_names(const std::string& ours, const ModelConfig& config, const Tenso
     }
     tried += (tried.empty() ? "" : " or ") + names[0];
   }
-  FW_CHECK(false, "[published] there is no tensor for ", ours,
+  FW_CHECK(false, "[published] missing tensor for parameter ", ours,
            tried.empty() ? "" : ", which would be " + tried);
 }
 
@@ -108,8 +108,8 @@ std::map<std::string, Names> load_system(const Model& model, const Tensors& tens
     used.insert(names[ours].begin(), names[ours].end());
   }
   for (const auto& [theirs, tensor] : tensors) {
-    FW_CHECK(used.contains(theirs) || may_be_left(theirs, model, tensors),
-             "[published] this model has no place for ", theirs);
+    FW_CHECK(used.contains(theirs) || may_be_left(theirs, model, tensors), "[published] unexpected tensor ",
+             theirs);
   }
   // only now, so that what does not fit changes nothing
   const at::NoGradGuard no_grad;

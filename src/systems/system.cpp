@@ -72,8 +72,8 @@ void check_rows(const SharedOptions& c) {
   check_shared(c);
   const ControlPath& path = c.control.path;
   FW_CHECK(!std::holds_alternative<LogSignatures>(path) && !std::holds_alternative<Rectilinear>(path),
-           "[config] architecture ", c.architecture, " goes from row to row, and control.kind ",
-           name_of(path), " has no values there; take hold");
+           "[config] architecture ", c.architecture, " processes rows, and control.kind ", name_of(path),
+           " has no values at rows; take hold");
   check_at_least("rows.known_channels", c.known_channels, 0);
   FW_CHECK(c.known_channels < c.channels, "[config] rows.known_channels must be below channels ", c.channels,
            ", got ", c.known_channels);

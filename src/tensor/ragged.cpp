@@ -1,4 +1,4 @@
-#include "fastweights/ragged.h"
+#include "fastweights/series.h"
 
 #include <atomic>
 #include <cmath>

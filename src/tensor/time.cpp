@@ -1,4 +1,4 @@
-#include "fastweights/time.h"
+#include "fastweights/series.h"
 
 #include <cmath>
 #include <limits>

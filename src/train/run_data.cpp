@@ -49,9 +49,8 @@ void check_split(const std::string& folder, const Split& parts, const SplitConfi
   const Json known = known_data(folder);
   // runs of an earlier version have no fingerprint of the split
   if (!known.contains("split") || known.at("split").get<std::string>() == fingerprint(parts)) return;
-  throw std::runtime_error(
-      message("the split has changed since ", folder, " began",
-              config.indices.empty() ? "" : "; " + config.indices + " is another file than then"));
+  throw std::runtime_error(message("the split has changed since ", folder, " began",
+                                   config.indices.empty() ? "" : "; " + config.indices + " has changed"));
 }
 
 bool has_part(const DataSet& data, Part part) {

@@ -166,9 +166,9 @@ TEST(Generators, MistakesAreNamed) {
   EXPECT_EQ(error_message([] { make_data("spirals:samples"); }),
             "spirals: expected settings such as samples=500, got 'samples'");
   EXPECT_EQ(error_message([] { make_data("spirals:samples=x"); }),
-            "spirals: samples must be a whole number from 1 to 10000000, got 'x'");
+            "spirals: samples must be an integer from 1 to 10000000, got 'x'");
   EXPECT_EQ(error_message([] { make_data("spirals:samples=2.5"); }),
-            "spirals: samples must be a whole number from 1 to 10000000, got '2.5'");
+            "spirals: samples must be an integer from 1 to 10000000, got '2.5'");
   EXPECT_EQ(error_message([] { make_data("spirals:noise=-1"); }),
             "spirals: noise must be a number from 0 to 1000, got '-1'");
 }

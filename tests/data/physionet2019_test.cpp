@@ -144,9 +144,9 @@ TEST(PhysioNet2019, EveryMistakeIsNamed) {
   EXPECT_EQ(stay_error(kStayHeader + row("inf", "1", "0")), "2:1: column 'HR': expected a number, got 'inf'");
   EXPECT_EQ(stay_error(kStayHeader + row("", "1", "0")), "2:1: column 'HR': expected a number, got ''");
   EXPECT_EQ(stay_error(kStayHeader + row("60", "0", "0")),
-            "2:1: column 'ICULOS': expected a whole number of at least 1, got 0");
+            "2:1: column 'ICULOS': expected an integer of at least 1, got 0");
   EXPECT_EQ(stay_error(kStayHeader + row("60", "NaN", "0")),
-            "2:1: column 'ICULOS': expected a whole number of at least 1, got nan");
+            "2:1: column 'ICULOS': expected an integer of at least 1, got nan");
   EXPECT_EQ(stay_error(kStayHeader + row("60", "4", "0") + row("60", "4", "0")),
             "3:1: column 'ICULOS': expected an hour after 4, got 4");
   EXPECT_EQ(stay_error(kStayHeader + row("60", "1", "2")),

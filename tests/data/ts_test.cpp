@@ -92,8 +92,8 @@ TEST(TsReader, HeadersSayWhatIsWrong) {
   EXPECT_EQ(ts_error("hello\n"), "f:1:1: expected a line starting with @ or #, or @data, got 'hello'");
   EXPECT_EQ(ts_error("@timestamps maybe\n"), "f:1:13: expected true or false, got 'maybe'");
   EXPECT_EQ(ts_error(" @missing\n"), "f:1:2: expected true or false after '@missing', got nothing");
-  EXPECT_EQ(ts_error("@dimensions 0\n"), "f:1:13: expected a whole number of at least 1, got '0'");
-  EXPECT_EQ(ts_error("@seriesLength 1.5\n"), "f:1:15: expected a whole number of at least 1, got '1.5'");
+  EXPECT_EQ(ts_error("@dimensions 0\n"), "f:1:13: expected an integer of at least 1, got '0'");
+  EXPECT_EQ(ts_error("@seriesLength 1.5\n"), "f:1:15: expected an integer of at least 1, got '1.5'");
   EXPECT_EQ(ts_error("@classLabel true a b a\n"), "f:1:22: duplicate class 'a'");
   EXPECT_EQ(ts_error(kHead + "@data\n"), "f:6:1: no case after @data");
 }

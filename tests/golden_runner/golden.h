@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "fastweights/backend.h"
+#include "fastweights/device.h"
 #include "fastweights/safetensors.h"
 #include "fastweights/tensor.h"
 

@@ -135,9 +135,9 @@ TEST(ModelBadRun, GradientChecksThatCannotBe) {
             "[gradcheck] differences need a model in float64, got Float");
   EXPECT_EQ(refused(model, {}, {}), "[gradcheck] the loss is empty");
   EXPECT_EQ(refused(model, [](const Tensor& y) { return y; }, {}),
-            "[gradcheck] the loss must be one number, got [2, 2]");
+            "[gradcheck] the loss must be a scalar, got [2, 2]");
   EXPECT_EQ(refused(model, [](const Tensor&) { return Tensor(); }, {}),
-            "[gradcheck] the loss must be one number, got nothing");
+            "[gradcheck] the loss must be a scalar, got nothing");
   EXPECT_EQ(refused(model, random_loss(1), {.modes = {}}), "[gradcheck] there must be at least one mode");
   EXPECT_EQ(refused(model, random_loss(1), {.directions = 0})
                 .find("[gradcheck] directions and step must be positive"),

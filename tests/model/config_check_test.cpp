@@ -77,24 +77,24 @@ TEST(ModelConfigCheck, SizesThatAreNone) {
 
 TEST(ModelConfigCheck, SizesThatNoMemoryHolds) {
   expect_refused({
-      {{{"hidden_size", "100000000"}}, "[config] these sizes mean about "},
-      {{{"outputs", "100000000"}}, "[config] these sizes mean about "},
+      {{{"hidden_size", "100000000"}}, "[config] these sizes need about "},
+      {{{"outputs", "100000000"}}, "[config] these sizes need about "},
       {{{"channels", "100000000"}, {"hidden_size", "1"}, {"heads", "1"}, {"initial", "first_observation"}},
-       "[config] these sizes mean about "},
-      {{{"layers", "100000000"}}, "[config] these sizes mean about "},
-      {{{"feed_forward_size", "100000000"}}, "[config] these sizes mean about "},
+       "[config] these sizes need about "},
+      {{{"layers", "100000000"}}, "[config] these sizes need about "},
+      {{{"feed_forward_size", "100000000"}}, "[config] these sizes need about "},
       {{{"key_width", "100000000"}, {"value_width", "100000000"}, {"heads", "100000000"}},
-       "[config] these sizes mean about "},
+       "[config] these sizes need about "},
       {{{"initial", "static_features"}, {"static_features", "100000000"}},
-       "[config] these sizes mean about "},
+       "[config] these sizes need about "},
       {{{"initial", "static_features"}, {"static_features", "1"}, {"static_hidden_size", "100000000"}},
-       "[config] these sizes mean about "},
-      {map_with("hidden_size", "100000000"), "[config] these sizes mean about "},
-      {map_with("channels", "100000000"), "[config] these sizes mean about "},
-      {map_with("map_layers", "100000000"), "[config] these sizes mean about "},
-      {map_with("map_hidden_size", "100000000"), "[config] these sizes mean about "},
+       "[config] these sizes need about "},
+      {map_with("hidden_size", "100000000"), "[config] these sizes need about "},
+      {map_with("channels", "100000000"), "[config] these sizes need about "},
+      {map_with("map_layers", "100000000"), "[config] these sizes need about "},
+      {map_with("map_hidden_size", "100000000"), "[config] these sizes need about "},
       {{{"hidden_size", "2"}, {"heads", "1"}, {"key_width", "100000"}, {"value_width", "100000"}},
-       "[config] these sizes mean about 10000000000 fast weights for every sample; "},
+       "[config] these sizes need about 10000000000 fast weights for every sample; "},
   });
   expect_fine({{{"hidden_size", "4096"}, {"heads", "16"}}, {{"channels", "1000000"}}});
 }
@@ -161,7 +161,7 @@ TEST(ModelConfigCheck, NumbersThatAreNotFinite) {
 TEST(ModelConfigCheck, HeadsThatDoNotDivideTheModel) {
   expect_refused(
       {{{{"hidden_size", "10"}, {"heads", "3"}},
-        "[config] hidden_size 10 is not divisible by heads 3; choose other numbers, or set key_width "
+        "[config] hidden_size 10 is not divisible by heads 3; choose other values, or set key_width "
         "and value_width"},
        {{{"hidden_size", "10"}, {"heads", "3"}, {"key_width", "5"}},
         "[config] hidden_size 10 is not divisible by heads 3"}});
@@ -185,7 +185,7 @@ TEST(ModelConfigCheck, RulesThatAreNone) {
   EXPECT_EQ(own({.name = "", .slope = hebb().slope}), "[config] your own rule '' needs a name and a slope");
   EXPECT_EQ(own({.name = "mine"}), "[config] your own rule 'mine' needs a name and a slope");
   EXPECT_EQ(own({.name = "hebb", .slope = hebb().slope}),
-            "[config] there is a rule 'hebb' already; give your own another name");
+            "[config] there is a rule 'hebb' already; choose another name");
   EXPECT_EQ(own({.name = "mine", .value = ValueForm::Raw, .slope = hebb().slope}),
             "[config] value_activation none contradicts rule mine, whose values have no tanh");
   EXPECT_EQ(own({.name = "mine", .slope = hebb().slope}), "");
@@ -193,7 +193,7 @@ TEST(ModelConfigCheck, RulesThatAreNone) {
   EXPECT_EQ(error_message([&] {
               check_config({}, {twice, twice});
             }),
-            "[config] there is a rule 'mine' already; give your own another name");
+            "[config] there is a rule 'mine' already; choose another name");
 }
 
 TEST(ModelConfigCheck, ControlsThatTheDriveCannotRead) {
@@ -208,15 +208,15 @@ TEST(ModelConfigCheck, ControlsThatTheDriveCannotRead) {
   for (const char* drive : {"derivative_keys", "derivative_values"}) {
     cases.push_back({{{"drive", drive}, {"control.kind", "log_signature"}},
                      std::string("[config] drive ") + drive +
-                         " tells x from x', and with control.kind "
+                         " distinguishes x from x', and with control.kind "
                          "log_signature both are the log-signature"});
   }
   cases.push_back({{{"control.kind", "rectilinear"}, {"control.time_channel", "3"}},
                    "[config] control.time_channel must be below channels 3, got 3"});
   cases.push_back({{{"control.kind", "log_signature"}, {"control.depth", "6"}},
-                   "[config] control.depth 6 is too much for channels 3: "});
+                   "[config] control.depth 6 is too large for channels 3: "});
   cases.push_back({{{"control.kind", "log_signature"}, {"control.depth", "4"}, {"channels", "5000"}},
-                   "[config] control.depth 4 is too much for channels 5000: "});
+                   "[config] control.depth 4 is too large for channels 5000: "});
   // 5000 * 4999 / 2 + 5000
   cases.push_back(
       {{{"control.kind", "log_signature"}, {"channels", "5000"}},
@@ -277,14 +277,14 @@ TEST(ModelConfigCheck, ChoicesThatATensorMapDoesNotHave) {
   expect_refused(
       {{map_with("initial", "rule"), "[config] a tensor map has no rule; initial must be zero"},
        {{{"architecture", "tensor_map"}, {"initial", "first_observation"}, {"query", "first_observation"}},
-        "[config] a tensor map takes no query first_observation"}});
+        "[config] a tensor map does not support query first_observation"}});
   for (const char* key : {"rule", "drive", "heads", "layers", "read", "residual", "value_norm",
                           "value_dropout", "key_width", "learning_rate", "value_activation"}) {
-    expect_refused({{map_with(key, "1"), std::string("[config] ") + key +
-                                             " would not be used with architecture tensor_map"}});
+    expect_refused({{map_with(key, "1"),
+                     std::string("[config] ") + key + " would not be used with architecture tensor_map"}});
   }
-  expect_refused({{{{"map_layers", "3"}},
-                   "[config] map_layers would not be used with architecture fast_weights"}});
+  expect_refused(
+      {{{{"map_layers", "3"}}, "[config] map_layers would not be used with architecture fast_weights"}});
 }
 
 TEST(ModelConfigCheck, SamplesThatWouldDependOnTheirBatch) {

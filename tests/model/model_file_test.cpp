@@ -137,7 +137,7 @@ TEST_F(ModelFile, OwnRulesMustBeGiven) {
 TEST_F(ModelFile, TensorsThatDoNotFitAreNamed) {
   const std::string name = "layers.0.program.weight";
   expect_refused([&](NamedTensors& f) { f.tensors.erase(name); }, "parameter " + name + " is missing");
-  expect_refused([&](NamedTensors& f) { f.tensors["more"] = at::zeros({2}); }, "there is no place for more");
+  expect_refused([&](NamedTensors& f) { f.tensors["more"] = at::zeros({2}); }, "unexpected tensor more");
   expect_refused(
       [&](NamedTensors& f) {
         f.tensors.erase(name);
@@ -152,7 +152,7 @@ TEST_F(ModelFile, TensorsThatDoNotFitAreNamed) {
       "parameter " + name + " must be Float [10, 12], it is Float [12, 10]");
   expect_refused([&](NamedTensors& f) { f.tensors[name] = f.tensors[name].to(at::kDouble); },
                  "parameter " + name + " must be Float [10, 12], it is Double [10, 12]");
-  expect_refused([&](NamedTensors& f) { f.tensors.clear(); }, "there are no parameters in it");
+  expect_refused([&](NamedTensors& f) { f.tensors.clear(); }, "the file contains no tensors");
   expect_refused(
       [&](NamedTensors& f) {
         for (auto& [key, tensor] : f.tensors) tensor = tensor.to(at::kHalf);
@@ -173,7 +173,7 @@ TEST_F(ModelFile, MetadataThatDoNotFitAreNamed) {
                  "[config] hidden_size 32 is not divisible by heads 3");
   // nothing is reserved for what cannot be meant
   expect_refused([](NamedTensors& f) { f.metadata["config"] = R"({"hidden_size": 10000000})"; },
-                 "[config] these sizes mean about ");
+                 "[config] these sizes need about ");
 }
 
 TEST_F(ModelFile, FilesThatAreNoModelsAreNamed) {

@@ -207,17 +207,17 @@ TEST(Published, TensorsThatDoNotFitAreNamedAndChangeNothing) {
        "[published] model.update_net.kb_net.weight must be [8, 6] for layers.0.program.weight, got "
        "nothing"},
       {[&](auto& t) { t.erase(kb); },
-       "[published] there is no tensor for layers.0.program.weight, which would be "
+       "[published] missing tensor for parameter layers.0.program.weight, which would be "
        "update_net.kvb_net.weight "
        "or update_net.kb_net.weight"},
       {[&](auto& t) { t.erase("model.initial_network.bias"); },
-       "[published] there is no tensor for unused.bias, which would be initial_network.bias"},
+       "[published] missing tensor for parameter unused.bias, which would be initial_network.bias"},
       {[&](auto& t) { t["model.func.more"] = random({2}, 1); },
-       "[published] this model has no place for model.func.more"},
+       "[published] unexpected tensor model.func.more"},
       // the same layer under two names
       {[&](auto& t) { t["linear.bias"] = random({2}, 1); },
-       "[published] this model has no place for model.linear.bias"},
-      {[&](auto& t) { t.clear(); }, "[published] there is no tensor for layers.0.input.weight"}};
+       "[published] unexpected tensor model.linear.bias"},
+      {[&](auto& t) { t.clear(); }, "[published] missing tensor for parameter layers.0.input.weight"}};
   for (const Case& c : cases) {
     Loading loading = small_model();
     std::vector<Tensor> before;

@@ -66,24 +66,37 @@ const std::map<std::string, std::set<std::string>>& below() {
 }
 
 const std::map<std::string, std::string> kPublicHeaders = {
-    {"tableau.h", "base"},       {"fields.h", "base"},
-    {"backend.h", "base"},       {"tensor.h", "tensor"},
-    {"time.h", "tensor"},        {"ragged.h", "tensor"},
-    {"safetensors.h", "tensor"}, {"device.h", "tensor"},
-    {"product.h", "tensor"},     {"solve.h", "solve"},
-    {"control.h", "control"},    {"logsignature.h", "control"},
-    {"rule.h", "ops"},           {"classical.h", "ops"},
-    {"scan.h", "ops"},           {"model_options.h", "model"},
-    {"architecture.h", "model"}, {"architecture_spec.h", "model"},
-    {"fast_weights.h", "model"}, {"baselines.h", "model"},
-    {"model_config.h", "model"}, {"model.h", "model"},
-    {"network.h", "model"},      {"published.h", "systems"},
-    {"gradcheck.h", "systems"},  {"environment.h", "environment"},
-    {"data.h", "data"},          {"task.h", "train"},
-    {"metrics.h", "train"},      {"optimise.h", "train"},
-    {"trainer.h", "train"},      {"trained_model.h", "train"},
-    {"run.h", "train"},          {"experiment.h", "train"},
-    {"selftest.h", "selftest"},
+    {"tableau.h", "base"},
+    {"fields.h", "base"},
+    {"tensor.h", "tensor"},
+    {"series.h", "tensor"},
+    {"safetensors.h", "tensor"},
+    {"device.h", "tensor"},
+    {"product.h", "tensor"},
+    {"solve.h", "solve"},
+    {"control.h", "control"},
+    {"logsignature.h", "control"},
+    {"rule.h", "ops"},
+    {"classical.h", "ops"},
+    {"scan.h", "ops"},
+    {"model_options.h", "model"},
+    {"architecture.h", "model"},
+    {"fast_weights.h", "model"},
+    {"baselines.h", "model"},
+    {"model_config.h", "model"},
+    {"model.h", "model"},
+    {"network.h", "model"},
+    {"published.h", "systems"},
+    {"gradcheck.h", "systems"},
+    {"environment.h", "environment"},
+    {"data.h", "data"},
+    {"task.h", "train"},
+    {"optimise.h", "train"},
+    {"trainer.h", "train"},
+    {"trained_model.h", "train"},
+    {"run.h", "train"},
+    {"experiment.h", "train"},
+
 };
 // entry points, which include the others
 const std::set<std::string> kEntryPoints = {"fastweights.h", "train.h", "tools.h", "module.h"};
@@ -214,7 +227,7 @@ TEST(Project, ATypeIsDefinedOncePerNamespace) {
 
 TEST(Project, EveryPublicHeaderIsKnownAndUnderAnEntryPoint) {
   // for architectures of one's own, included on purpose
-  std::set<std::string> included = {"network.h", "architecture_spec.h"};
+  std::set<std::string> included = {"network.h"};
   for (const SourceFile& file : sources()) {
     const std::string name = file.path.substr(file.path.rfind('/') + 1);
     if (file.path.find("include/fastweights/") == std::string::npos) continue;

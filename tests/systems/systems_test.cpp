@@ -235,7 +235,7 @@ TEST(SystemsCompared, WhatCannotBeIsSaid) {
             "[config] field.layers would not be used with architecture fast_weights");
   EXPECT_EQ(refusal("ncde", "heads", "8"), "[config] heads would not be used with architecture neural_cde");
   EXPECT_NE(refusal("ncde", "control.kind", "hold").find("needs x'(t)"), std::string::npos);
-  EXPECT_NE(refusal("lstm", "control.kind", "rectilinear").find("goes from row to row"), std::string::npos);
+  EXPECT_NE(refusal("lstm", "control.kind", "rectilinear").find("processes rows"), std::string::npos);
   EXPECT_NE(refusal("gru-d", "rows.values_only", "true").find("needs rows.input published"),
             std::string::npos);
   EXPECT_NE(refusal("ncde", "hidden_size", "1000000").find("parameters; the limit is 1000000000"),

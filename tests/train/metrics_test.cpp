@@ -1,4 +1,4 @@
-#include "fastweights/metrics.h"
+#include "fastweights/task.h"
 
 #include <cmath>
 #include <set>
