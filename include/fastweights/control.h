@@ -54,7 +54,7 @@ struct Samples {
   Tensor derivative;  // [..., C]
 };
 
-/// Whether x(t) and x'(t) depend on no later observations than the table above says.
+/// False for NaturalCubic, whose values depend on all observations; true for the others.
 bool is_causal(const Interpolation& interpolation);
 
 /// One path per sample. Differentiable with respect to the values of the series (not to its times) and the

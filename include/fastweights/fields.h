@@ -60,10 +60,12 @@ class Fields {
     choice(key, names, index);
     if (index != value.index()) value = all[index].second;
     std::visit([&](auto& options) { visit_fields(options, *this); }, value);
-    for (auto [name, options] : all) {
-      if (options.index() == index) continue;
-      not_chosen(key, name,
-                 [&](Fields& fields) { std::visit([&](auto& o) { visit_fields(o, fields); }, options); });
+    for (size_t other = 0; other < all.size(); ++other) {
+      if (other == index) continue;
+      not_chosen(key, names[other], [&all, other](Fields& fields) {
+        auto options = all[other].second;
+        std::visit([&](auto& o) { visit_fields(o, fields); }, options);
+      });
     }
   }
 

@@ -26,7 +26,7 @@ enum class WindowTail { Drop, Keep };
 /// Windows of `increments` increments, i.e. increments + 1 points; neighbours share a point.
 struct PointWindows {
   int64_t increments = 4;
-  WindowTail tail = WindowTail::Drop;
+  WindowTail tail = WindowTail::Keep;
 };
 
 /// Windows of a duration, from each series' first time. A border between two observation times is

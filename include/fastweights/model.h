@@ -79,7 +79,7 @@ struct ForwardOptions {
 struct ModelOptions {
   uint64_t seed = 1;  ///< of the initial parameters, which are the same on every machine
   at::ScalarType type = at::kFloat;
-  std::vector<Rule> own_rules = {};  ///< custom rules that config.rule may name
+  std::vector<Rule> own_rules = {};  ///< custom rules, which FastWeights::rule may name
   at::Device device = at::kCPU;      ///< of parameters and computation; a GPU needs float32
 };
 

@@ -6,9 +6,9 @@
 #include "fastweights/logsignature.h"
 #include "fastweights/solve.h"
 
-/// Options that several architectures share: control path and solver. In JSON enumerators and alternatives
-/// are written in lower case with underscores, and the options of an alternative stand beside its name:
-/// {"kind": "natural_cubic", "end_filling": "end_point"}.
+/// Options that several architectures share: control path and solver. In JSON the options of an alternative
+/// stand beside its name: {"kind": "natural_cubic", "end_filling": "end_point"}; docs/models.md has the
+/// names.
 
 namespace fastweights {
 
@@ -26,7 +26,7 @@ struct Hold {};
 /// log_signature.
 struct LogSignatures {
   int64_t depth = 2;  ///< 1 to 5
-  Windows windows = PointWindows{.increments = 4, .tail = WindowTail::Keep};
+  Windows windows = PointWindows{};
   WindowClock clock = WindowClock::Windows;
   LastWindow last_window = LastWindow::Once;
 };
@@ -52,10 +52,10 @@ struct RegularSteps {
   StageEdges edges = StageEdges::Inside;  ///< not Shortened
 };
 
-/// When a model steps. FixedSteps are those of the published code, JSON shared_grid: one grid for the whole
-/// batch, with outputs interpolated linearly inside a step; size 0 is the smallest gap between times. Series
-/// must begin and end together. Of AdaptiveSteps, JSON adaptive, the model sets stop and jump times. Sizes
-/// are in the model's time, which is the series' time divided by time_unit, or windows.
+/// When a model steps. Sizes are in the model's time: the series' time divided by time_unit, or windows.
+/// - FixedSteps, JSON shared_grid, as published: one grid for the whole batch, and outputs inside a step are
+///   interpolated linearly. Size 0 is the smallest gap between times. Series must begin and end together.
+/// - AdaptiveSteps, JSON adaptive: the model sets stop and jump times.
 using ModelSteps = std::variant<ObservationSteps, RegularSteps, FixedSteps, AdaptiveSteps>;
 
 struct SolverConfig {

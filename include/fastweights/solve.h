@@ -82,12 +82,14 @@ enum class ErrorControl { PerSample, Joint };
 /// accident). Only with joint error control and exact gradients.
 enum class FirstStepGradient { None, Through };
 
-/// Step sizes from the error estimate of the method, by torchdiffeq's controller. Steps do not end at output
-/// times, and the error of the interpolation between them is not controlled: with stop_times = ts outputs are
-/// as good as the steps.
-/// Per sample, one that fails keeps what it has reached and the others continue; the status is that of the
-/// first failure. Check it before a backward pass: the adjoint refuses a batch with failed samples, and a
-/// sample that is not finite at its very start makes the gradients of shared parameters not finite, too.
+/// Step sizes from the error estimate of the method, by torchdiffeq's controller.
+///
+/// Outputs: steps do not end at output times, and the error of the interpolation between them is not
+/// controlled. With stop_times = ts outputs are as accurate as the steps.
+///
+/// Failures: per sample, a sample that fails keeps what it has reached and the others continue; the status is
+/// that of the first failure. Check it before a backward pass: the adjoint refuses a batch with failed
+/// samples, and a sample that is not finite at its start makes the gradients of shared parameters not finite.
 struct AdaptiveSteps {
   double rtol = 1e-7, atol = 1e-9;
   ErrorControl control = ErrorControl::PerSample;

@@ -195,15 +195,13 @@ NpyArray real_array(std::vector<int64_t> shape, std::vector<double> values) {
 }
 
 NpyArray integer_array(std::vector<int64_t> values) {
-  return {.kind = NpyArray::Kind::Integer,
-          .shape = {static_cast<int64_t>(values.size())},
-          .integers = std::move(values)};
+  const auto size = static_cast<int64_t>(values.size());
+  return {.kind = NpyArray::Kind::Integer, .shape = {size}, .integers = std::move(values)};
 }
 
 NpyArray text_array(std::vector<std::string> values) {
-  return {.kind = NpyArray::Kind::Text,
-          .shape = {static_cast<int64_t>(values.size())},
-          .texts = std::move(values)};
+  const auto size = static_cast<int64_t>(values.size());
+  return {.kind = NpyArray::Kind::Text, .shape = {size}, .texts = std::move(values)};
 }
 
 NpyArray parse_npy(std::string_view bytes, const std::string& name) {

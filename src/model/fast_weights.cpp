@@ -94,13 +94,13 @@ std::shared_ptr<const Network> make(const ModelConfig& config, const Options&, c
 }
 
 template <typename Options>
-ArchitectureType programmer_type(const std::string& name, std::vector<NamedModel> models) {
+ArchitectureType programmer_type(const std::string& name, const std::vector<NamedModel>& models) {
   ArchitectureType type = make_architecture_type<Options>({.names = {{name, Options{}}},
                                                            .fields = visit_options,
                                                            .check = nullptr,
                                                            .make = make<Options>,
                                                            .solver = [](Options& o) { return &o.solver; },
-                                                           .models = std::move(models)});
+                                                           .models = models});
   type.check = [](const ModelConfig& config, const std::vector<Rule>& own_rules) {
     check_programmer(ProgrammerConfig(config), own_rules);
   };

@@ -1,6 +1,7 @@
 #include "model/memory.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "base/error.h"
@@ -254,7 +255,7 @@ std::string MemoryPlan::message() const {
                               ? fastweights::message(steps, " steps in one block")
                               : fastweights::message(steps, " steps in ", blocks, " blocks of ", block_steps);
   return fastweights::message(cut, ", a state kept every ", checkpoint, " steps, about ",
-                              static_cast<int64_t>(megabytes + 0.5), " MB beyond the data");
+                              std::llround(megabytes), " MB beyond the data");
 }
 
 }  // namespace fastweights

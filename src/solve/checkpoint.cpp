@@ -53,7 +53,7 @@ class Reversal {
     }
   }
 
-  void run(State first, int64_t slots, std::map<int64_t, State> kept) {
+  void run(const State& first, int64_t slots, std::map<int64_t, State> kept) {
     kept_ = std::move(kept);
     const auto steps = static_cast<int64_t>(plan_.steps.size());
     reverse({0, steps, first, slots});

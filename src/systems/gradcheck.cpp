@@ -184,7 +184,8 @@ RaggedSeries synthetic_series(const SyntheticSeries& options) {
   std::vector<Tensor> times, values;
   for (int64_t b = 0; b < options.samples; ++b) {
     // the first one is the longest, the others at least half as long
-    const auto shorter = static_cast<int64_t>(random.uniform() * static_cast<double>(options.length / 2));
+    const int64_t half = options.length / 2;
+    const auto shorter = static_cast<int64_t>(random.uniform() * static_cast<double>(half));
     const int64_t length =
         std::max<int64_t>(2, b == 0 || !irregular ? options.length : options.length - shorter);
     Tensor t = at::arange(length, at::kDouble);

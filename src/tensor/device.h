@@ -46,7 +46,8 @@ class DeviceTimer {
   double milliseconds();
 
  private:
-  void *start_ = nullptr, *stop_ = nullptr;
+  // without CUDA there is nothing to time
+  [[maybe_unused]] void *start_ = nullptr, *stop_ = nullptr;
 };
 
 /// A CUDA graph: device work that is captured once and replayed as a whole, without the work of the CPU. It

@@ -112,8 +112,9 @@ TEST(LogSignature, GradientOfALongPathIsExact) {
 TEST(LogSignatureWindows, AreTheLogSignaturesOfTheirPoints) {
   const RaggedSeries series = signature_batch(3);
   const LogSignatureOptions options = {.depth = 3};
-  const WindowedLogSignature kept = logsignature_windows(series, PointWindows{4, WindowTail::Keep}, options);
-  const WindowedLogSignature dropped = logsignature_windows(series, PointWindows{4}, options);
+  const WindowedLogSignature kept = logsignature_windows(series, PointWindows{4}, options);
+  const WindowedLogSignature dropped =
+      logsignature_windows(series, PointWindows{4, WindowTail::Drop}, options);
   // 6, 2 and 13 points: windows of 4 increments and what is left over
   EXPECT_EQ(kept.offsets.sub(at::tensor({int64_t{0}, int64_t{2}, int64_t{3}, int64_t{6}}, at::kLong))
                 .abs()

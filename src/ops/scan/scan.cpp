@@ -46,8 +46,8 @@ void check_device(const Tensor& x, const char* name, const ScanInput& input) {
            " like w0, got ", x.device());
 }
 
-void check_program(const Tensor& x, const char* name, std::vector<int64_t> rest, const ScanInput& input,
-                   int64_t stages) {
+void check_program(const Tensor& x, const char* name, const std::vector<int64_t>& rest,
+                   const ScanInput& input, int64_t stages) {
   const bool shape = x.defined() && x.dim() == static_cast<int64_t>(rest.size()) + 2 &&
                      x.size(0) == input.dt.size(0) && x.sizes().slice(2) == at::IntArrayRef(rest);
   FW_CHECK(shape, "[scan] ", name, " must be [", input.dt.size(0), ", P, ", at::IntArrayRef(rest), "], got ",
