@@ -19,6 +19,7 @@ namespace {
 class MeanNetwork : public Baseline {
  public:
   MeanNetwork(const ModelConfig& model, const MeanNet& options, const ModelOptions& made) : Baseline(model) {
+    // for brevity: this changes LibTorch's global generator, which a local at::Generator would not
     at::manual_seed(made.seed);
     const auto layer = [&](const std::string& name, int64_t in, int64_t out) {
       const double scale = 1 / std::sqrt(static_cast<double>(in));

@@ -31,7 +31,8 @@ Averages synthetic_averages(int64_t samples) {
   return {ragged(times, values), at::cat(targets, 0).to(at::kFloat)};
 }
 
-/// One output for each observation. A signal that holds its last value never looks ahead.
+/// One output for each observation. A signal that holds its last value does not look ahead, except before the
+/// first observation of a channel; here every series starts with one.
 int main() {
   at::manual_seed(1);
   Model model({.channels = 1,
@@ -39,7 +40,7 @@ int main() {
                .architecture = FastWeights{
                    .control = {.path = Hold{}}, .hidden_size = 16, .initial = InitialWeights::Zero}});
   const auto error = [&](const Averages& batch) {
-    // outputs are wanted wherever the series have a time
+    // outputs at every time of the series
     const RaggedTimes wanted = {batch.series.times, batch.series.offsets};
     const ModelOutput output = model.forward({.series = batch.series, .output_times = wanted});
     return at::mse_loss(output.outputs, batch.targets);  // outputs [N, 1]
