@@ -32,7 +32,7 @@ std::string nine_digits(double x) {
   return text;
 }
 
-// the shortest text that reads back as the same nine_digits
+// the shortest text that reads back as the same number
 std::string exact(double x) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
@@ -124,7 +124,7 @@ void add_predict(CLI::App& program, Session& session) {
   add_data_options(*app, command->data, "data to predict");
   app->add_option("--out,-o", command->out, "CSV file to write; default: the standard output");
   app->add_option("--ahead", command->ahead,
-                  "nine_digits of rows to forecast, a median gap apart; default: the horizon that the model "
+                  "number of rows to forecast, a median gap apart; default: the horizon that the model "
                   "was trained "
                   "for. Rows without values at the end of a series give the times themselves")
       ->check(positive());

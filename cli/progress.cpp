@@ -27,7 +27,7 @@ std::string number(double x) {
 Style style_for_stdout() { return isatty(STDOUT_FILENO) ? Style::Bar : Style::Lines; }
 
 std::string duration(double seconds) {
-  const auto whole = static_cast<long long>(seconds + 0.5);
+  const auto whole = std::llround(seconds);
   if (seconds < 10) {
     char text[16];
     std::snprintf(text, sizeof text, seconds < 1 ? "%.2f s" : "%.1f s", seconds);

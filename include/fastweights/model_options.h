@@ -3,6 +3,7 @@
 #include <variant>
 
 #include "fastweights/control.h"
+#include "fastweights/fields.h"
 #include "fastweights/logsignature.h"
 #include "fastweights/solve.h"
 
@@ -68,5 +69,9 @@ struct SolverConfig {
   /// 0: chosen by the library.
   int64_t memory_limit = 0;
 };
+
+/// For architectures that have a control path or a solver among their options.
+void visit_fields(ControlConfig& control, Fields& visit);
+void visit_fields(SolverConfig& solver, Fields& visit);
 
 }  // namespace fastweights

@@ -48,6 +48,11 @@ void visit_fields(AdaptiveSteps& c, Fields& visit) {
   visit("first_step_gradient", c.first_step_gradient);
 }
 
+void visit_fields(ControlConfig& c, Fields& visit) {
+  visit("kind", c.path);
+  visit("never_observed", c.never_observed);
+}
+
 void visit_fields(SolverConfig& c, Fields& visit) {
   std::vector<std::string> names = method_names();
   const std::string before = method_name(c.method);

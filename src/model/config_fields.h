@@ -15,11 +15,6 @@ inline void visit_fields(Rectilinear& c, Fields& visit) { visit("time_channel", 
 inline void visit_fields(Hold&, Fields&) {}
 void visit_fields(LogSignatures& c, Fields& visit);
 
-inline void visit_fields(ControlConfig& c, Fields& visit) {
-  visit("kind", c.path);
-  visit("never_observed", c.never_observed);
-}
-
 inline void visit_fields(ObservationSteps& c, Fields& visit) {
   visit("max_step", c.max_step);
   visit("edges", c.edges);
@@ -38,7 +33,6 @@ inline void visit_fields(FixedSteps& c, Fields& visit) {
 }
 
 void visit_fields(AdaptiveSteps& c, Fields& visit);
-void visit_fields(SolverConfig& c, Fields& visit);
 
 inline void visit_fields(FieldConfig& c, Fields& visit) {
   visit("hidden_size", c.hidden_size);
