@@ -191,7 +191,7 @@ DataSet match_data(const DataSet& data, const Preparation& preparation);
 /// Published data sets that fetch_data() can download: name and description, in alphabetical order.
 std::vector<std::pair<std::string, std::string>> known_sets();
 
-/// Downloads and unpacks a known set into <data_dir>/<name>, unless that folder exists, and returns the
+/// Downloads and unpacks a known set into `data_dir`/`name`, unless that folder exists, and returns the
 /// folder, which appears only when it is complete. Needs libcurl, and libarchive for archives. `progress` is
 /// called with the bytes so far and in total (0: unknown).
 std::string fetch_data(const std::string& name, const std::string& data_dir,

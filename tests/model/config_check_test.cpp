@@ -169,13 +169,13 @@ TEST(ModelConfigCheck, HeadsThatDoNotDivideTheModel) {
 }
 
 TEST(ModelConfigCheck, RulesThatAreNone) {
-  expect_refused(
-      {{{{"rule", "delta_prae"}},
-        "[config] rule cannot be 'delta_prae'; the nearest is 'delta_pre', and a rule of your own must "
-        "be given, too"},
-       {{{"rule", "\"\""}}, "[config] rule cannot be ''"},
-       {{{"rule", "delta_post"}, {"value_activation", "none"}},
-        "[config] value_activation none contradicts rule delta_post"}});
+  expect_refused({{{{"rule", "delta_prae"}},
+                   "[config] rule cannot be 'delta_prae'; the nearest is 'delta_pre', and custom rules must "
+                   "be passed in "
+                   "own_rules"},
+                  {{{"rule", "\"\""}}, "[config] rule cannot be ''"},
+                  {{{"rule", "delta_post"}, {"value_activation", "none"}},
+                   "[config] value_activation none contradicts rule delta_post"}});
   const auto own = [](const Rule& rule) {
     ModelConfig config;
     fast_weights(config).rule = rule.name;
