@@ -208,7 +208,7 @@ double value_of(const std::string& name, const Setting& setting, const std::stri
   const bool whole = setting.kind == Setting::Kind::Whole;
   const bool good = error == std::errc() && end == text.data() + text.size() && value >= setting.least &&
                     value <= setting.most && !(whole && value != std::floor(value));
-  FW_CHECK(good, name, ": ", setting.name, " must be a ", whole ? "whole " : "", "number from ",
+  FW_CHECK(good, name, ": ", setting.name, whole ? " must be an integer from " : " must be a number from ",
            setting.least, " to ", setting.most, ", got '", text, "'");
   return value;
 }
