@@ -68,8 +68,8 @@ void add_options(CLI::App& program, Settings& settings) {
 Json measured(const std::string& figure, Json point) {
   try {
     point.update(figure_of(figure).measure(point));
-  } catch (const std::exception& trouble) {
-    point["failed"] = trouble.what();
+  } catch (const std::exception& error) {
+    point["failed"] = error.what();
   }
   return point;
 }
@@ -100,8 +100,8 @@ int main(int argc, char** argv) {
     fastweights::bench::add_options(program, settings);
     CLI11_PARSE(program, argc, argv);
     return fastweights::bench::run(settings);
-  } catch (const std::exception& trouble) {
-    std::fprintf(stderr, "figures: %s\n", trouble.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "figures: %s\n", error.what());
     return 1;
   }
 }

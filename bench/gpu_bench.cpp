@@ -8,6 +8,7 @@
 #include "fastweights/device.h"
 #include "fastweights/environment.h"
 #include "fastweights/scan.h"
+#include "scan_runs.h"
 #include "scan_shapes.h"
 #include "selftest/engine_cases.h"
 #include "tensor/autograd.h"
@@ -19,16 +20,6 @@ namespace fastweights::bench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-double middle(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  return numbers[numbers.size() / 2];
-}
-
-Tensor cross_entropy(const Tensor& outputs, const Tensor& labels) {
-  if (outputs.size(1) > 1) return at::cross_entropy_loss(outputs, labels);
-  return at::binary_cross_entropy_with_logits(outputs.squeeze(1), labels.to(outputs.scalar_type()));
-}
 
 // a model and a batch that stay on the device
 class GpuRun {
@@ -47,7 +38,7 @@ class GpuRun {
     const at::AutoGradMode on(true);
     const ModelOutput out = model_.forward(input_, {.mode = Mode::Train});
     plan_ = out.plan;
-    const std::vector<Tensor> grads = gradients(cross_entropy(out.outputs, labels_), parameters_);
+    const std::vector<Tensor> grads = gradients(loss_of(out.outputs, labels_), parameters_);
     std::vector<Tensor> parts;
     for (const Tensor& grad : grads) parts.push_back(grad.reshape({-1}));
     const at::NoGradGuard no_grad;
@@ -96,7 +87,7 @@ double timed(const at::Device& device, int repeat, const Work& work) {
     for (int k = 0; k < kTogether; ++k) work();
     times.push_back(timer.milliseconds() / kTogether);
   }
-  return middle(times);
+  return median(times);
 }
 
 bool device_gate(const ScanShape& shape) {
@@ -137,8 +128,8 @@ void measure_graph(const std::string& shape, const char* what, const std::string
     graph.record(work, work);
     const double ms = timed(device, settings.repeat, [&] { graph.replay(); });
     print_line(line_of(shape, what, ms, megabytes(device_use(device).peak), note), settings);
-  } catch (const std::exception& trouble) {
-    std::fprintf(stderr, "%s: no graph: %s\n", shape.c_str(), trouble.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: no graph: %s\n", shape.c_str(), error.what());
   }
 }
 

@@ -33,12 +33,6 @@ double milliseconds(ScanRun& run, What what) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-double median(std::vector<double> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  const size_t middle = numbers.size() / 2;
-  return numbers.size() % 2 == 1 ? numbers[middle] : (numbers[middle - 1] + numbers[middle]) / 2;
-}
-
 double total_steps(const ScanShape& shape) {
   return static_cast<double>(std::accumulate(shape.points.begin(), shape.points.end(), int64_t{0}) -
                              shape.samples()) /

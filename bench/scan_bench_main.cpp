@@ -19,8 +19,8 @@ int main(int argc, char** argv) {
     CLI11_PARSE(program, argc, argv);
     fastweights::set_threads(threads);
     return bench::run_scan_bench(settings);
-  } catch (const std::exception& trouble) {
-    std::fprintf(stderr, "scan_bench: %s\n", trouble.what());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "scan_bench: %s\n", error.what());
     return 1;
   }
 }

@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
@@ -11,11 +12,6 @@
 
 namespace fastweights::bench {
 namespace {
-
-Tensor loss_of(const Tensor& outputs, const Tensor& labels) {
-  if (outputs.size(1) > 1) return at::cross_entropy_loss(outputs, labels);
-  return at::binary_cross_entropy_with_logits(outputs.squeeze(1), labels.to(outputs.scalar_type()));
-}
 
 std::vector<Tensor> tensors_of(const NamedParameters& parameters) {
   std::vector<Tensor> result;
@@ -32,6 +28,17 @@ double status_mb(const std::string& key) {
 }
 
 }  // namespace
+
+Tensor loss_of(const Tensor& outputs, const Tensor& labels) {
+  if (outputs.size(1) > 1) return at::cross_entropy_loss(outputs, labels);
+  return at::binary_cross_entropy_with_logits(outputs.squeeze(1), labels.to(outputs.scalar_type()));
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
 
 ScanRun::ScanRun(Way way, const ProgrammerConfig& config, ScanBatch batch)
     : way_(way),

@@ -43,6 +43,11 @@ class ScanRun {
   MemoryPlan plan_;
 };
 
+/// Cross-entropy of outputs [B, O]; of a logit per sample if O = 1.
+Tensor loss_of(const Tensor& outputs, const Tensor& labels);
+
+double median(std::vector<double> values);
+
 /// What is freed goes back to the system at once: only what is held counts.
 void return_freed_memory();
 /// Freed memory stays with the process, as it does in a program that goes on training: a result of a gigabyte

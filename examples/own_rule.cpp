@@ -27,7 +27,7 @@ int main() {
   const RaggedSeries series = synthetic_series({.samples = 5, .length = 12, .channels = 3});
 
   // moves every parameter along random directions and compares differences with the gradient, in float64
-  const Model checked(config, {.type = at::kDouble, .own_rules = rules});
+  const Model checked(config, {.type = at::kDouble, .custom_rules = rules});
   bool correct = true;
   for (const GradcheckRow& row : gradcheck(checked, {.series = series}, random_loss(1))) {
     std::printf("%-25s gradient %8.2e  error %7.1e\n", row.name.c_str(), row.norm, row.errors[0]);
@@ -35,7 +35,7 @@ int main() {
   }
 
   // learns by heart which of five series are which
-  Model model(config, {.own_rules = rules});
+  Model model(config, {.custom_rules = rules});
   const Tensor labels = at::tensor({0, 1, 1, 0, 1}, at::kLong);  // [B]
   Adam adam(model.parameter_tensors(), {.learning_rate = 1e-2});
   double loss = 0;

@@ -98,7 +98,7 @@ struct ArchitectureType {
   std::function<Architecture(const std::string& name)> defaults;
   std::function<void(Architecture&, Fields&)> fields;
   /// Throws std::invalid_argument with the key and the reason.
-  std::function<void(const ModelConfig&, const std::vector<Rule>& own_rules)> check;
+  std::function<void(const ModelConfig&, const std::vector<Rule>& custom_rules)> check;
   std::function<std::shared_ptr<const Network>(const ModelConfig&, const ModelOptions&)> make;
   /// Where the options keep their solver; empty for an architecture that solves no equation.
   std::function<SolverConfig*(Architecture&)> solver;

@@ -47,7 +47,7 @@ struct ComparedModel {
   double seconds_per_epoch = 0;
   int64_t best_epoch = 0;
   PartResult part = {};
-  std::string failure = {};  ///< empty: it finished
+  std::string failure = {};  ///< the reason; empty: it finished
 };
 struct Comparison {
   RunEnd end = RunEnd::Finished;  ///< Stopped: models are missing

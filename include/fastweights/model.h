@@ -79,8 +79,8 @@ struct ForwardOptions {
 struct ModelOptions {
   uint64_t seed = 1;  ///< of the initial parameters, which are the same on every machine
   at::ScalarType type = at::kFloat;
-  std::vector<Rule> own_rules = {};  ///< custom rules, which FastWeights::rule may name
-  at::Device device = at::kCPU;      ///< of parameters and computation; a GPU needs float32
+  std::vector<Rule> custom_rules = {};  ///< custom rules, which FastWeights::rule may name
+  at::Device device = at::kCPU;         ///< of parameters and computation; a GPU needs float32
 };
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
@@ -157,7 +157,7 @@ class Model {
 void save_model(const std::string& path, const Model& model);
 
 /// Reads such a file. Custom rules must be passed.
-Model load_model(const std::string& path, const std::vector<Rule>& own_rules = {});
+Model load_model(const std::string& path, const std::vector<Rule>& custom_rules = {});
 
 /// The median gap between neighbouring times, over all samples: a good time_unit.
 double median_gap(const RaggedSeries& series);

@@ -23,7 +23,7 @@ struct ModelConfig {
 };
 
 /// Checks that the options are consistent; the message names the key. Custom rules are passed.
-void check_config(const ModelConfig& config, const std::vector<Rule>& own_rules = {});
+void check_config(const ModelConfig& config, const std::vector<Rule>& custom_rules = {});
 
 /// All keys, with two spaces of indentation.
 std::string to_json(const ModelConfig& config);

@@ -33,8 +33,8 @@ std::map<std::string, std::string> load_parameters(Model& model,
                                                    const std::map<std::string, Tensor>& tensors);
 
 /// The same for any architecture; a parameter may be a concatenation of several published ones, by rows.
-std::map<std::string, std::vector<std::string>> load_system(const Model& model,
-                                                            const std::map<std::string, Tensor>& tensors);
+std::map<std::string, std::vector<std::string>> load_state_dict(const Model& model,
+                                                                const std::map<std::string, Tensor>& tensors);
 
 /// Speech Commands and PhysioNet: ncde, gruode, mygruode, dt, decay, odernn with natural cubic splines.
 ModelConfig baseline(const std::string& model, Intensity intensity);

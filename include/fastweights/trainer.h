@@ -91,7 +91,7 @@ struct TrainStep {
   bool replayed = false;  ///< as a recorded CUDA graph
   /// A line for the log: why steps are not replayed from here on; otherwise empty.
   std::string note = {};
-  std::string trouble = {};                     ///< the value that is not finite; parameters are unchanged
+  std::string not_finite = {};                  ///< the value that is not finite; parameters are unchanged
   std::vector<int64_t> batch = {};              ///< its samples, if a value is not finite
   std::optional<TrainEpoch> epoch_record = {};  ///< if the step was the last of an epoch
 };

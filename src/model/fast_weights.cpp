@@ -101,8 +101,8 @@ ArchitectureType programmer_type(const std::string& name, const std::vector<Name
                                                            .make = make<Options>,
                                                            .solver = [](Options& o) { return &o.solver; },
                                                            .models = models});
-  type.check = [](const ModelConfig& config, const std::vector<Rule>& own_rules) {
-    check_programmer(ProgrammerConfig(config), own_rules);
+  type.check = [](const ModelConfig& config, const std::vector<Rule>& custom_rules) {
+    check_programmer(ProgrammerConfig(config), custom_rules);
   };
   type.devices = Devices::CpuAndCuda;
   return type;

@@ -10,8 +10,8 @@
 namespace fastweights {
 namespace {
 
-Rule find_rule(const std::string& name, const std::vector<Rule>& own_rules) {
-  for (const std::vector<Rule>& rules : {all_rules(), own_rules}) {
+Rule find_rule(const std::string& name, const std::vector<Rule>& custom_rules) {
+  for (const std::vector<Rule>& rules : {all_rules(), custom_rules}) {
     for (const Rule& rule : rules) {
       if (rule.name == name) return rule;
     }
@@ -19,9 +19,9 @@ Rule find_rule(const std::string& name, const std::vector<Rule>& own_rules) {
   FW_CHECK(false, "[model] there is no rule '", name, "'");
 }
 
-nn::Wiring make_wiring(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
+nn::Wiring make_wiring(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {
   nn::Wiring wiring;
-  wiring.rule = find_rule(c.rule, own_rules);
+  wiring.rule = find_rule(c.rule, custom_rules);
   wiring.drive = c.drive;
   wiring.learning_rate = c.learning_rate;
   wiring.value_activation = c.value_activation;
@@ -70,7 +70,7 @@ ModelParts make_parts(const ProgrammerConfig& config, const ModelOptions& option
   nn::ParameterMaker make(options.seed, options.type);
   ModelParts parts;
   parts.config = config;
-  parts.wiring = make_wiring(config, options.own_rules);
+  parts.wiring = make_wiring(config, options.custom_rules);
   const nn::Wiring& wiring = parts.wiring;
   const bool is_map = config.tensor_map;
   const int64_t signal = signal_size(config), state = wiring.value_width * wiring.key_width;

@@ -60,7 +60,7 @@ SolveOptions solve_options(const ModelParts& parts, const Signal& signal, const 
 }
 
 // a rule that is not one of ours
-std::vector<Rule> own_rules(const Rule& rule) {
+std::vector<Rule> custom_rules(const Rule& rule) {
   for (const Rule& known : all_rules()) {
     if (known.name == rule.name) return {};
   }
@@ -99,7 +99,7 @@ EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const
 }  // namespace
 
 FastWeightProgrammer::FastWeightProgrammer(const ProgrammerConfig& config, const ModelOptions& options) {
-  check_programmer(config, options.own_rules);
+  check_programmer(config, options.custom_rules);
   check_options(config, options);
   parts_ = std::make_shared<const ModelParts>(make_parts(config, options));
 }
@@ -108,7 +108,7 @@ std::shared_ptr<const Network> FastWeightProgrammer::with_solver(const SolverCon
   // a copy: backward passes still to come keep what they began with
   ModelParts changed = *parts_;
   changed.config.solver = solver;
-  check_programmer(changed.config, own_rules(changed.wiring.rule));
+  check_programmer(changed.config, custom_rules(changed.wiring.rule));
   return std::make_shared<FastWeightProgrammer>(std::make_shared<const ModelParts>(std::move(changed)));
 }
 
@@ -119,7 +119,8 @@ void FastWeightProgrammer::check_device() const {
 std::shared_ptr<const Network> FastWeightProgrammer::to(const at::Device& device) const {
   auto copy = std::make_shared<FastWeightProgrammer>(
       parts_->config,
-      ModelOptions{.type = parts_->type(), .own_rules = own_rules(parts_->wiring.rule), .device = device});
+      ModelOptions{
+          .type = parts_->type(), .custom_rules = custom_rules(parts_->wiring.rule), .device = device});
   const at::NoGradGuard no_grad;
   for (size_t i = 0; i < parts_->parameters.size(); ++i)
     copy->parameters()[i].second.copy_(parts_->parameters[i].second);

@@ -79,10 +79,10 @@ void check_memory(const ProgrammerConfig& c) {
   check_count(state, "fast weights for every sample");
 }
 
-void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
+void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {
   std::vector<std::string> known;
   for (const Rule& rule : all_rules()) known.push_back(rule.name);
-  for (const Rule& rule : own_rules) {
+  for (const Rule& rule : custom_rules) {
     FW_CHECK(std::find(known.begin(), known.end(), rule.name) == known.end(), "[config] there is a rule '",
              rule.name, "' already; choose another name");
     FW_CHECK(!rule.name.empty() && rule.slope, "[config] your own rule '", rule.name,
@@ -90,11 +90,12 @@ void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
     known.push_back(rule.name);
   }
   FW_CHECK(std::find(known.begin(), known.end(), c.rule) != known.end(), "[config] rule cannot be '", c.rule,
-           "'; the nearest is '", nearest(c.rule, known), "', and custom rules must be passed in own_rules");
+           "'; the nearest is '", nearest(c.rule, known),
+           "', and custom rules must be passed in custom_rules");
   FW_CHECK(c.value_activation == ValueActivation::Tanh || c.rule != "delta_post",
            "[config] value_activation none contradicts rule delta_post, which takes the tanh after the "
            "subtraction; take delta_pre");
-  for (const Rule& rule : own_rules) {
+  for (const Rule& rule : custom_rules) {
     FW_CHECK(
         c.value_activation == ValueActivation::Tanh || rule.name != c.rule || rule.value == ValueForm::Tanh,
         "[config] value_activation none contradicts rule ", c.rule, ", whose values have no tanh");
@@ -115,11 +116,11 @@ void check_drive(const ProgrammerConfig& c) {
 }
 
 // the solution itself needs a linear rule, and nothing that changes inside a step
-void check_exact_flow(const ProgrammerConfig& c, const std::vector<Rule>& own_rules) {
+void check_exact_flow(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {
   if (!std::holds_alternative<ExactFlow>(c.solver.method)) return;
   const auto linear = [&](const Rule& rule) { return rule.name == c.rule && is_linear(rule); };
   FW_CHECK(!c.tensor_map && (std::any_of(all_rules().begin(), all_rules().end(), linear) ||
-                             std::any_of(own_rules.begin(), own_rules.end(), linear)),
+                             std::any_of(custom_rules.begin(), custom_rules.end(), linear)),
            "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
   const ControlPath& path = c.control.path;
   const bool constant = std::holds_alternative<LogSignatures>(path) || std::holds_alternative<Hold>(path);
@@ -230,13 +231,13 @@ ProgrammerConfig::operator ModelConfig() const {
   return config;
 }
 
-void check_programmer(const ProgrammerConfig& config, const std::vector<Rule>& own_rules) {
+void check_programmer(const ProgrammerConfig& config, const std::vector<Rule>& custom_rules) {
   check_shared(config.shared());
   check_sizes(config);
-  check_rule(config, own_rules);
+  check_rule(config, custom_rules);
   check_drive(config);
   check_solver(config.solver, config.control);
-  check_exact_flow(config, own_rules);
+  check_exact_flow(config, custom_rules);
   check_initial(config);
   if (config.tensor_map) {
     check_tensor_map(config);

@@ -21,6 +21,6 @@ inline int64_t signal_size(const ProgrammerConfig& config) {
   return signal_size(config.channels, config.control);
 }
 
-void check_programmer(const ProgrammerConfig& config, const std::vector<Rule>& own_rules);
+void check_programmer(const ProgrammerConfig& config, const std::vector<Rule>& custom_rules);
 
 }  // namespace fastweights

@@ -11,7 +11,7 @@ struct Model::Parts {
 };
 
 std::shared_ptr<const Network> make_network(const ModelConfig& config, const ModelOptions& options) {
-  check_config(config, options.own_rules);
+  check_config(config, options.custom_rules);
   const ArchitectureType& type = config.architecture.type();
   FW_CHECK(options.device.is_cpu() || type.devices == Devices::CpuAndCuda, "[model] architecture ",
            config.architecture.name(), " is computed on the CPU; device cuda is for fast weight programmers");

@@ -17,7 +17,7 @@ at::ScalarType parameter_type(const std::string& path, const NamedTensors& file)
   return file.tensors.begin()->second.scalar_type();
 }
 
-Model model_of(const std::string& path, const NamedTensors& file, const std::vector<Rule>& own_rules) {
+Model model_of(const std::string& path, const NamedTensors& file, const std::vector<Rule>& custom_rules) {
   const auto format = file.metadata.find("format");
   if (format == file.metadata.end() || format->second != kFormat) {
     refuse(path, std::string("this is not a model file; the metadata must have format '") + kFormat + "'");
@@ -26,7 +26,7 @@ Model model_of(const std::string& path, const NamedTensors& file, const std::vec
   if (config == file.metadata.end()) refuse(path, "there is no configuration in the metadata");
   const at::ScalarType type = parameter_type(path, file);
   try {
-    return Model(config_from_json(config->second), {.type = type, .own_rules = own_rules});
+    return Model(config_from_json(config->second), {.type = type, .custom_rules = custom_rules});
   } catch (const std::exception& error) {
     refuse(path, error.what());
   }
@@ -43,9 +43,9 @@ NamedTensors model_file(const Model& model) {
 
 void save_model(const std::string& path, const Model& model) { save_safetensors(path, model_file(model)); }
 
-Model load_model(const std::string& path, const std::vector<Rule>& own_rules) {
+Model load_model(const std::string& path, const std::vector<Rule>& custom_rules) {
   const NamedTensors file = with_present_names(load_safetensors(path));
-  const Model model = model_of(path, file, own_rules);
+  const Model model = model_of(path, file, custom_rules);
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : model.parameters()) {
     const auto found = file.tensors.find(name);

@@ -91,7 +91,7 @@ bool may_be_left(const std::string& name, const Model& model, const Tensors& ten
 
 }  // namespace
 
-std::map<std::string, Names> load_system(const Model& model, const Tensors& tensors) {
+std::map<std::string, Names> load_state_dict(const Model& model, const Tensors& tensors) {
   std::map<std::string, Names> names;
   const Architecture& architecture = model.config().architecture;
   if (architecture.get_if<FastWeights>() || architecture.get_if<TensorMap>()) {

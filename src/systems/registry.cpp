@@ -147,8 +147,8 @@ void visit_fields(ModelConfig& c, Fields& visit) {
   c.architecture.type().fields(c.architecture, visit);
 }
 
-void check_config(const ModelConfig& config, const std::vector<Rule>& own_rules) {
-  config.architecture.type().check(config, own_rules);
+void check_config(const ModelConfig& config, const std::vector<Rule>& custom_rules) {
+  config.architecture.type().check(config, custom_rules);
 }
 
 SolverConfig* solver_of(ModelConfig& config) {

@@ -79,8 +79,8 @@ SafetensorsFile::SafetensorsFile(const std::string& path) : contents_(std::make_
     std::string text(safetensors_header_length(first, size), '\0');
     read_bytes(contents_->in, 8, text.data(), static_cast<int64_t>(text.size()));
     contents_->header = parse_safetensors_header(text, size);
-  } catch (const std::runtime_error& trouble) {
-    throw std::runtime_error(path + ": " + trouble.what());
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(path + ": " + error.what());
   }
 }
 
@@ -123,8 +123,8 @@ Tensor SafetensorsFile::read(const std::string& name) const {
           throw std::runtime_error(message("'", name, "' has the byte ", int{bytes[i]}, " as a BOOL"));
       }
     }
-  } catch (const std::runtime_error& trouble) {
-    throw std::runtime_error(path() + ": " + trouble.what());
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(path() + ": " + error.what());
   }
   return tensor;
 }

@@ -101,8 +101,8 @@ ComparedModel train_model(const Run& run, const std::string& model, const std::s
   const bool begun = fs::exists(folder + "/config.json");
   try {
     end = train(run, {.folder = folder, .start = begun ? RunStart::Resume : RunStart::Fresh}).end;
-  } catch (const std::exception&) {
-    return {.model = model, .failure = "trouble"};
+  } catch (const std::exception& error) {
+    return {.model = model, .failure = message("failed: ", error.what())};
   }
   if (end == RunEnd::NotFinite) return {.model = model, .failure = "not finite"};
   return end == RunEnd::Finished ? finished(model, folder) : ComparedModel{};

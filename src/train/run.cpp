@@ -28,7 +28,7 @@ std::string save_reproducer(const RunFolder& folder, const Trainer& trainer, con
   file.tensors["batch.times"] = batch.input.series.times;
   file.tensors["batch.offsets"] = batch.input.series.offsets;
   file.tensors["batch.samples"] = at::tensor(step.batch, at::kLong);
-  file.metadata["trouble"] = step.trouble;
+  file.metadata["reason"] = step.not_finite;
   const std::string path = folder / "not_finite.safetensors";
   save_safetensors(path, file);
   // the sample that the solver names is one of the batch
@@ -36,7 +36,7 @@ std::string save_reproducer(const RunFolder& folder, const Trainer& trainer, con
   for (size_t i = 0; i < step.batch.size() && i < 4; ++i)
     ids += (i ? ", " : "") + data.train.ids[static_cast<size_t>(step.batch[i])];
   if (step.batch.size() > 4) ids += ", ...";
-  return message("epoch ", step.epoch, ", step ", step.step, ": ", step.trouble, ". The batch holds ", ids,
+  return message("epoch ", step.epoch, ", step ", step.step, ": ", step.not_finite, ". The batch holds ", ids,
                  ". The state before the step and the batch are in ", path,
                  "; try a smaller learning rate, clipping of gradients, or prepare.clip");
 }
@@ -147,7 +147,7 @@ void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options,
   double since_checkpoint = 0;
   while (!trainer.finished()) {
     const TrainStep step = trainer.step();
-    if (!step.trouble.empty()) {
+    if (!step.not_finite.empty()) {
       result.end = RunEnd::NotFinite;
       result.message = save_reproducer(folder, trainer, run.data, step);
       folder.note(result.message);

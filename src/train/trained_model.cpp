@@ -91,7 +91,7 @@ std::string initialise_from(const Model& model, const std::string& path) {
     const auto format = file.metadata.find("format");
     if (format == file.metadata.end() || format->second.rfind("fastweights", 0) != 0) {
       try {
-        const size_t count = published::load_system(model, file.tensors).size();
+        const size_t count = published::load_state_dict(model, file.tensors).size();
         return message("initialised ", count, " parameters from ", path,
                        ", by the names of the published code");
       } catch (const std::invalid_argument& error) {

@@ -217,7 +217,7 @@ TrainStep Trainer::step() {
   record.learning_rate = t.rate();
   const Tf32Scope precision(t.options.tf32);
   t.take_step(record);
-  if (record.trouble.empty()) {
+  if (record.not_finite.empty()) {
     t.loss_sum += record.loss * static_cast<double>(record.samples);
     t.last_rate = record.learning_rate;
     ++t.steps;
@@ -241,8 +241,8 @@ void Trainer::Impl::take_step(TrainStep& record) {
   record.gradient_norm = outcome.gradient_norm;
   record.replayed = outcome.replayed;
   record.note = outcome.note;
-  record.trouble = outcome.trouble;
-  if (!record.trouble.empty()) record.batch = batch.samples;
+  record.not_finite = outcome.not_finite;
+  if (!record.not_finite.empty()) record.batch = batch.samples;
 }
 
 TrainEpoch Trainer::Impl::end_epoch() {

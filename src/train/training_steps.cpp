@@ -162,9 +162,9 @@ StepOutcome TrainingSteps::try_step(const std::optional<BatchId>& next, double l
   StepOutcome outcome = {summary[0].item<double>(), summary[1].item<double>(), result.replayed, result.note};
   if (std::isfinite(outcome.loss) && std::isfinite(outcome.gradient_norm)) return outcome;
   optimiser_->discard_step();
-  outcome.trouble =
+  outcome.not_finite =
       result.status ? not_finite(model_.parameters(), result.gradient.by_parameter) : result.status.message();
-  if (outcome.trouble.empty()) outcome.trouble = message("the loss is ", outcome.loss);
+  if (outcome.not_finite.empty()) outcome.not_finite = message("the loss is ", outcome.loss);
   return outcome;
 }
 

@@ -11,7 +11,7 @@ namespace fastweights {
 struct StepOutcome {
   double loss = 0, gradient_norm = 0;
   bool replayed = false;
-  std::string note = {}, trouble = {};
+  std::string note = {}, not_finite = {};
 };
 
 class TrainingSteps {

@@ -84,7 +84,7 @@ ModelConfig spline_config(GoldenFile& file) {
 
 Baseline spline_baseline(GoldenFile& file) {
   Baseline result = {Model(spline_config(file), {.type = at::kDouble}), {}};
-  result.names = published::load_system(result.model, file_parameters(file));
+  result.names = published::load_state_dict(result.model, file_parameters(file));
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
   result.input.series = shared_times(times, data);
   result.input.output_times = {times.index_select(0, file.tensor("in.final_index")),
@@ -194,7 +194,7 @@ Baseline rde_baseline(GoldenFile& file) {
   if (flag(file, "return_sequences")) signatures.last_window = LastWindow::Once;
   read_solver(file, options.solver);
   Baseline result = {Model(config, {.type = at::kDouble}), {}};
-  result.names = published::load_system(result.model, file_parameters(file));
+  result.names = published::load_state_dict(result.model, file_parameters(file));
   const Tensor controls = file.tensor("in.controls");
   result.input.series = shared_times(at::arange(controls.size(1), at::kDouble), controls);
   return result;

@@ -65,8 +65,8 @@ std::string run_check(Check check, const fs::path& path, const Target& target) {
     // kernels cannot show all that a file has
     if (unused.empty() || target.backend != Backend::Reference) return "";
     return "not understood: nothing looks at " + unused.front();
-  } catch (const std::exception& trouble) {
-    return trouble.what();
+  } catch (const std::exception& error) {
+    return error.what();
   }
 }
 

@@ -94,7 +94,7 @@ TEST(ModelBadRun, EveryMethodAndStepRuleRunsOrSaysWhy) {
 
 std::string rule_refusal(const RuleSlope& slope) {
   const Rule mine = {.name = "mine", .slope = slope};
-  const Model model(with({{"rule", "mine"}}), {.own_rules = {mine}});
+  const Model model(with({{"rule", "mine"}}), {.custom_rules = {mine}});
   return error_message([&] { model.forward({.series = some_series()}); });
 }
 

@@ -172,7 +172,7 @@ TEST(ModelConfigCheck, RulesThatAreNone) {
   expect_refused({{{{"rule", "delta_prae"}},
                    "[config] rule cannot be 'delta_prae'; the nearest is 'delta_pre', and custom rules must "
                    "be passed in "
-                   "own_rules"},
+                   "custom_rules"},
                   {{{"rule", "\"\""}}, "[config] rule cannot be ''"},
                   {{{"rule", "delta_post"}, {"value_activation", "none"}},
                    "[config] value_activation none contradicts rule delta_post"}});

@@ -48,8 +48,8 @@ RaggedSeries observations(const Size& size) {
   return ragged(times, values);
 }
 
-Model small_model(const ProgrammerConfig& config, const std::vector<Rule>& own_rules = {}) {
-  return Model(config, {.seed = 5, .type = at::kDouble, .own_rules = own_rules});
+Model small_model(const ProgrammerConfig& config, const std::vector<Rule>& custom_rules = {}) {
+  return Model(config, {.seed = 5, .type = at::kDouble, .custom_rules = custom_rules});
 }
 
 ModelInput input_of(const ProgrammerConfig& config, const Size& size) {

@@ -123,7 +123,7 @@ TEST_F(ModelFile, AModelOfAGpuCanBeLoadedWithoutOne) {
 TEST_F(ModelFile, OwnRulesMustBeGiven) {
   ProgrammerConfig config = rich_config();
   config.rule = own_rule().name;
-  const Model model(config, {.own_rules = {own_rule()}});
+  const Model model(config, {.custom_rules = {own_rule()}});
   save_model(path("model"), model);
   EXPECT_EQ(
       error_message<std::runtime_error>([&] {

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -110,21 +111,64 @@ std::map<std::string, Json> flattened(const Json& json) {
   return result;
 }
 
-// rows of the first table of keys in a document
-std::map<std::string, Json> documented_defaults(const char* document) {
-  std::map<std::string, Json> documented;
-  std::istringstream lines(text_of(kDocuments / document));
+// lines of the table under a header in a document, without the header
+std::vector<std::string> rows_under(const std::string& text, const std::string& header) {
+  std::vector<std::string> rows;
+  std::istringstream lines(text);
   std::string line;
-  while (std::getline(lines, line) && line != "| key | default | meaning |") continue;
-  const std::regex row(R"(^\| `([a-z_.]+)` \| (`([a-z_0-9]+)`|[^|]+) \| .+ \|$)");
-  std::getline(lines, line);
-  while (std::getline(lines, line) && !line.empty()) {
-    std::smatch match;
-    EXPECT_TRUE(std::regex_match(line, match, row)) << line;
-    if (!match.empty())
-      documented[match[1]] = match[3].matched ? Json(match[3].str()) : Json::parse(match[2].str());
+  while (std::getline(lines, line) && line != header) continue;
+  while (std::getline(lines, line) && !line.empty()) rows.push_back(line);
+  return rows;
+}
+
+// Compares a table with the one that the code gives; FASTWEIGHTS_WRITE_TABLES=1 writes it into the document.
+void expect_table(const char* document, const std::string& header, const std::vector<std::string>& rows) {
+  const std::string text = text_of(kDocuments / document);
+  const std::vector<std::string> written = rows_under(text, header);
+  ASSERT_FALSE(written.empty()) << document << " has no table " << header;
+  std::string old_table = header + "\n", table = header + "\n";
+  for (const std::string& row : written) old_table += row + "\n";
+  for (const std::string& row : rows) table += row + "\n";
+  if (const char* write = std::getenv("FASTWEIGHTS_WRITE_TABLES"); write && std::string(write) == "1") {
+    std::string changed = text;
+    changed.replace(text.find(old_table), old_table.size(), table);
+    std::ofstream(kDocuments / document) << changed;
+    return;
   }
-  return documented;
+  EXPECT_EQ(old_table, table) << document << ": FASTWEIGHTS_WRITE_TABLES=1 ctest -R unit_Documents writes it";
+}
+
+std::string in_a_cell(const Json& value) {
+  const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() && !text.empty() ? "`" + text + "`" : value.dump();
+}
+
+// keys in the order of the document, defaults of the code, meanings of the document
+void expect_table_of_keys(const char* document, std::map<std::string, Json> defaults) {
+  const std::string header = "| key | default | meaning |";
+  const std::regex row(R"(^\| `([a-z_.0-9]+)` \| [^|]+ \| (.+) \|$)");
+  std::vector<std::string> rows = {"|---|---|---|"};
+  const auto add = [&](const std::string& key, const std::string& meaning) {
+    rows.push_back("| `" + key + "` | " + in_a_cell(defaults.at(key)) + " | " + meaning + " |");
+    defaults.erase(key);
+  };
+  for (const std::string& line : rows_under(text_of(kDocuments / document), header)) {
+    std::smatch match;
+    if (std::regex_match(line, match, row) && defaults.contains(match[1])) add(match[1], match[2]);
+  }
+  while (!defaults.empty()) {
+    ADD_FAILURE() << document << " says nothing about " << defaults.begin()->first;
+    add(std::string(defaults.begin()->first), "?");
+  }
+  expect_table(document, header, rows);
+}
+
+TEST(Documents, HaveTheTableOfModels) {
+  std::vector<std::string> rows = {"|---|---|---|"};
+  for (const NamedModel& model : named_models()) {
+    rows.push_back("| `" + model.name + "` | " + model.sentence + " | " + model.reference + " |");
+  }
+  expect_table("docs/models.md", "| `--model` | description | reference |", rows);
 }
 
 // of fast weight programmers, and what other architectures and alternatives have besides
@@ -142,14 +186,14 @@ TEST(Documents, HaveEveryConfigurationKeyWithItsDefault) {
   };
   for (const auto& [name, path] : alternatives_of(ControlPath())) add({.control = {.path = path}});
   for (const auto& [name, steps] : alternatives_of(ModelSteps())) add({.solver = {.steps = steps}});
-  EXPECT_EQ(Json(documented_defaults("docs/models.md")), Json(defaults));
+  expect_table_of_keys("docs/models.md", defaults);
 }
 
 TEST(Documents, HaveEveryKeyOfARunWithItsDefault) {
   Json config = Json::parse(to_json(RunConfig()));
   // those are in the other table
   config.erase("model");
-  EXPECT_EQ(Json(documented_defaults("docs/options.md")), Json(flattened(config)));
+  expect_table_of_keys("docs/options.md", flattened(config));
 }
 
 TEST(Documents, ShowAConfigurationThatIsOne) {

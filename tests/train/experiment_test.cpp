@@ -98,9 +98,9 @@ TEST_F(Experiment, AModelThatFailsIsInTheTable) {
   };
   const Comparison comparison = compare(options, data_);
   ASSERT_EQ(comparison.models.size(), 2u);
-  EXPECT_EQ(comparison.models[0].failure, "trouble");
+  EXPECT_EQ(comparison.models[0].failure, "failed: out of memory");
   EXPECT_EQ(comparison.models[1].failure, "");
-  EXPECT_NE(markdown_table(comparison).find("| gru | trouble |"), std::string::npos);
+  EXPECT_NE(markdown_table(comparison).find("| gru | failed: out of memory |"), std::string::npos);
 }
 
 TEST_F(Experiment, PresetsSetTheSizesThatAModelHas) {

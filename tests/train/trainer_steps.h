@@ -18,7 +18,7 @@ inline std::vector<TrainStep> run(Trainer& trainer, int64_t most = 1000000) {
   std::vector<TrainStep> records;
   while (!trainer.finished() && static_cast<int64_t>(records.size()) < most) {
     records.push_back(trainer.step());
-    if (!records.back().trouble.empty()) break;
+    if (!records.back().not_finite.empty()) break;
   }
   return records;
 }

@@ -188,16 +188,16 @@ TEST(Trainer, TroubleLeavesTheParametersAlone) {
                   {.epochs = 20, .batch_size = 4, .learning_rate = 1e20, .clip = 0, .warm_up = 0});
   std::vector<Tensor> before;
   TrainStep step;
-  while (step.trouble.empty() && !trainer.finished()) {
+  while (step.not_finite.empty() && !trainer.finished()) {
     before = copies(trainer);
     step = trainer.step();
   }
-  EXPECT_NE(step.trouble, "");
+  EXPECT_NE(step.not_finite, "");
   EXPECT_EQ(step.batch.size(), 4u);
   EXPECT_TRUE(equal(copies(trainer), before));
   // and the step is not counted
   const int64_t done = trainer.steps_done();
-  EXPECT_EQ(trainer.step().trouble, step.trouble);
+  EXPECT_EQ(trainer.step().not_finite, step.not_finite);
   EXPECT_EQ(trainer.steps_done(), done);
 }
 
