@@ -6,15 +6,17 @@
 #include "fastweights/architecture.h"
 #include "fastweights/device.h"
 
-/// Baselines and ancestors of fast weight programmers; docs/baselines.md has their equations and sources.
-/// Discrete ones go from row to row of a series.
+/// Baselines, and predecessors of fast weight programmers; docs/baselines.md has their equations and sources.
+/// Discrete architectures process a series row by row.
 
 namespace fastweights {
 
-/// Of a network that maps a state z to a matrix: all of its entries, or the outer product of two vectors.
+/// The matrix F(z) of a neural CDE: the network computes all entries, or two vectors whose outer product is
+/// F.
 enum class FieldForm { Full, RankOne };
 
-/// Where the last tanh of a neural CDE's network is: on its output, or before the last layer (neural RDEs).
+/// Position of the last tanh of a neural CDE's network: on its output, or before the last layer (neural
+/// RDEs).
 enum class FieldEnd { TanhOutput, TanhHidden };
 
 /// The network of a vector field.
@@ -32,12 +34,13 @@ struct CdeFieldConfig {
   bool tied = false;  ///< all layers between hidden ones share one weight, as in the published neural RDEs
 };
 
-/// What a discrete architecture reads at a row: the time since the previous row, the values, and a mask of
-/// the observed ones. Published: channels are time, counts of observations and values. PublishedInPlace: the
-/// published code took differences of the counts in place, so each used one that had already changed.
+/// The input of a discrete architecture at a row. Masked: the time since the previous row, the values, and a
+/// mask of the observed values. Published: the channels are time, counts of observations and values.
+/// PublishedInPlace: as the published code, which takes differences of the counts in place, so that each
+/// difference uses a count that has already changed.
 enum class RowInput { Masked, Published, PublishedInPlace };
 
-/// Whether a recurrent state goes through its ODE before or after it reads a row.
+/// Whether a recurrent state evolves by its ODE before or after it reads a row.
 enum class UpdateOrder { OdeFirst, DataFirst };
 
 /// Variational terms of the training loss: `divergence` times the divergence of the initial state's
@@ -72,10 +75,10 @@ struct GruOde {
   double dropout = 0, time_unit = 1;
 };
 
-/// Rows as the GRUs between observations read them.
+/// How GRU-dt, GRU-D and ODE-RNN read rows.
 struct RowConfig {
   RowInput input = RowInput::Masked;
-  bool values_only = false;  ///< published inputs: counts are not read
+  bool values_only = false;  ///< published inputs: omit the counts
   /// Leading channels that are always known, such as time: they do not make a row an observation.
   int64_t known_channels = 0;
 };
@@ -91,7 +94,7 @@ struct OdeRnn {
   double dropout = 0, time_unit = 1;
 };
 
-/// How a GRU knows the time since the last observation: as an input, or by a decay of its state.
+/// How a GRU receives the time since the last observation: as an input, or as a decay of its state.
 enum class GapForm { Input, Decay };
 
 /// GRU-dt and GRU-D.

@@ -14,16 +14,17 @@
 /// | Linear       | straight lines              | up to the first observation at or after t: delay one gap  |
 /// | Rectilinear  | time first, then the values | observations at or before t: **no delay**                 |
 ///
-/// "One gap" is the time from t to the next observation of the same channel. A missing value widens the gap;
-/// after a channel's last observation its path is constant (but see EndFilling). Before a channel's first
-/// observation every path already has that value, rectilinear ones too: start a series with an observation
-/// where that matters. Derivatives jump at knots for linear and rectilinear paths.
+/// "One gap" is the time from t to the next observation of the same channel; a missing value widens the gap.
+/// After the last observation of a channel its path is constant (but see EndFilling). Before its first
+/// observation every path, also a rectilinear one, has the value of that observation; where this matters,
+/// start a series with an observation of all channels. Derivatives of linear and rectilinear paths jump at
+/// knots.
 
 namespace fastweights {
 
-/// What a natural cubic spline does before a channel's first and after its last observation: repeat it over
-/// the whole gap, or only at the very end point of the series, as the published code of the paper does (the
-/// spline may then swing far in between).
+/// Natural cubic splines before the first and after the last observation of a channel: repeat that
+/// observation over the whole gap, or only at the end point of the series, as the published code of the paper
+/// does (the spline may then overshoot in between).
 enum class EndFilling { WholeGap, EndPoint };
 
 struct NaturalCubic {
@@ -34,14 +35,14 @@ struct HermiteCubic {};
 
 struct Linear {};
 
-/// The path runs over 0, 1, ..., 2 (L - 1) instead of the series' times.
+/// The parameter of the path is 0, 1, ..., 2 (L - 1) instead of the times of the series.
 struct Rectilinear {
   int64_t time_channel = 0;  ///< the channel that holds time, which moves before the others
 };
 
 using Interpolation = std::variant<NaturalCubic, HermiteCubic, Linear, Rectilinear>;
 
-/// A channel without a single observation in a series is a path of zeros, or an error.
+/// A channel without any observation in a series: a path of zeros, or an error.
 enum class NeverObserved { Zero, Reject };
 
 struct ControlOptions {
@@ -54,7 +55,8 @@ struct Samples {
   Tensor derivative;  // [..., C]
 };
 
-/// False for NaturalCubic, whose values depend on all observations; true for the others.
+/// False for NaturalCubic, which depends on all observations; true for the others, which depend on none after
+/// the next one.
 bool is_causal(const Interpolation& interpolation);
 
 /// One path per sample. Differentiable with respect to the values of the series (not to its times) and the
@@ -67,8 +69,8 @@ class Control {
   /// and one value fewer; values [N - B, C]. Differentiable with respect to the values, unless those are on a
   /// GPU.
   static Control piecewise_constant(const RaggedTimes& knots, const Tensor& values);
-  /// Of values on a GPU, in float32: the path is made and sampled on the device, without gradients. Values
-  /// are not checked: exclude infinite ones and channels that are never observed beforehand.
+  /// For values on a GPU, in float32: the path is computed and sampled on the device, without gradients.
+  /// Values are not checked: first exclude infinite values and channels that are never observed.
   static Control on_device(const RaggedSeries& series, const ControlOptions& options = {});
 
   /// Times [Q] for every sample or [B, Q] for each: value and derivative [B, Q, C].
@@ -104,8 +106,8 @@ class Control {
   Tensor device_knots_, device_offsets_;
 };
 
-/// The series with its gaps filled on straight lines and its ends filled with the nearest observation; a
-/// channel never observed becomes 0. Differentiable.
+/// The series with missing values filled by linear interpolation, and its ends filled with the nearest
+/// observation; a channel that is never observed becomes 0. Differentiable.
 RaggedSeries fill_missing(const RaggedSeries& series);
 
 }  // namespace fastweights

@@ -14,8 +14,8 @@
 ///     const Preparation preparation = fit_preparation(data, parts.train, {});
 ///
 /// Each series has its own times and its own length. Readers do not fill, scale or pad; NaN marks a value
-/// that was not observed. An error in a file is a std::runtime_error that names the file, the row and the
-/// column, what was found and what was expected.
+/// that was not observed. An error in a file is a std::runtime_error with file, row and column, and with what
+/// was expected and found.
 
 namespace fastweights {
 
@@ -97,11 +97,11 @@ struct TableColumns {
 struct ReadOptions {
   std::string format = {};  ///< one of data_formats(); empty: detected
   TableColumns columns = {};
-  /// The unit of numeric times, for the record; dates are converted to "second", "minute", "hour" or "day".
+  /// Names the unit of numeric times; dates are converted to it: "second", "minute", "hour" or "day".
   std::string time_unit = {};
   SpeechForm speech = SpeechForm::Mfcc;
   bool skip_bad = false;  ///< omit malformed files of a folder and list them in DataHead::skipped
-  /// Called from time to time with the number of files read and their total.
+  /// Called repeatedly with the number of files read so far and their total.
   std::function<void(int64_t, int64_t)> progress = {};
 };
 
@@ -117,8 +117,8 @@ DataSet read_data(const std::string& path, const ReadOptions& options = {});
 /// generated each time.
 DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir);
 
-/// Writes a set as csv, csv-folder, npz or ts; an empty format: chosen by the extension of the path. Values
-/// read back exactly. An error if the format cannot store everything that the set contains.
+/// Writes a set as csv, csv-folder, npz or ts (empty: by the extension of the path). Values read back
+/// exactly. Content that a format cannot store is an error; docs/data_formats.md lists the exceptions.
 void write_data(const DataSet& data, const std::string& path, const std::string& format = {});
 
 /// Automatic: Given if the source assigns parts; otherwise Grouped if series share groups; otherwise
@@ -153,8 +153,8 @@ struct PrepareConfig {
   double clip = 10;          ///< scaled values are clipped to [-clip, clip]; 0: no clipping
   bool time_channel = true;  ///< adds elapsed time as the first channel
   bool intensity = false;    ///< adds a channel per channel: the number of observations so far
-  /// Typical final values of elapsed time and of observation counts after scaling; data with smaller values,
-  /// in median gaps and observations, are not scaled up. 0: no scaling.
+  /// Final values of elapsed time (in median gaps) and of observation counts in a mean series after scaling.
+  /// If the values of the data are smaller, they are not scaled up. 0: no scaling.
   double typical_time = 3, typical_count = 10;
 };
 

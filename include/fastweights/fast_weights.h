@@ -6,8 +6,8 @@
 #include "fastweights/device.h"
 
 /// Continuous-time fast weight programmers: rule, drive, control, solver and backend are independent choices.
-/// The defaults are sensible ones; the peculiarities of the published code are options by name (published.h
-/// sets them together).
+/// The defaults are the recommended choices. The peculiarities of the published code are named options
+/// (published.h sets them together).
 
 namespace fastweights {
 
@@ -15,8 +15,8 @@ namespace fastweights {
 /// projection of the first observation (for a tensor map: that projection itself).
 enum class InitialWeights { Rule, Zero, StaticFeatures, FirstObservation };
 
-/// When the query looks at the signal: at the output; at the last time of the whole batch, as published; or
-/// at the projected first observation.
+/// The time at which the query is computed from the signal: at the output; at the last time of the whole
+/// batch, as published; or the query is computed from the projected first observation.
 enum class QueryTime { Output, LastOfBatch, FirstObservation };
 
 /// What the next layer of a deep model reads: W q (the paper), or dW/dt q (the published code; its final
@@ -53,8 +53,8 @@ struct FastWeights {
   bool unused_layer = false;   ///< the published code's initial_network, which is never read
 };
 
-/// dW/dt = F(W) x'(t) with a network F of W itself, and no rule. It does not scale; the paper has it to
-/// compare with.
+/// dW/dt = F(W) x'(t) with a network F of W itself, and no rule. The size of F limits it to small models; the
+/// paper includes it for comparison.
 struct TensorMap {
   ControlConfig control = {};
   SolverConfig solver = {};

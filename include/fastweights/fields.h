@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-/// Structures as lists of named fields. One function per structure serves writing, reading, comparing and
-/// listing of configurations.
+/// Structs as lists of named fields. One function per struct is used to write, read, compare and list
+/// configurations.
 ///
 ///     struct Options { int64_t width = 16; Kind kind = Kind::Plain; };
 ///     inline void visit_fields(Options& o, Fields& field) { field("width", o.width); field("kind", o.kind);
@@ -50,7 +50,7 @@ class Fields {
     }
   }
 
-  /// One of several structures: the key names it, and its fields stand beside the key.
+  /// One of several structs: the key names it, and its fields are next to the key.
   template <typename... T>
   void operator()(const char* key, std::variant<T...>& value) {
     const auto& all = alternatives_of(value);
@@ -73,7 +73,7 @@ class Fields {
   /// A choice among names; a reader may change the index.
   virtual void choice(const char* key, const std::vector<std::string>& names, size_t& index) = 0;
   virtual void group(const char* key, const std::function<void(Fields&)>& visit) = 0;
-  /// The fields that there would be under another name.
+  /// The fields of an alternative that is not chosen.
   virtual void not_chosen(const char* /*key*/, const std::string& /*name*/,
                           const std::function<void(Fields&)>& /*visit*/) {}
 };

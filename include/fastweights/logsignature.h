@@ -55,7 +55,7 @@ std::vector<std::string> logsignature_basis(int64_t channels, const LogSignature
 /// order.
 std::vector<std::vector<int64_t>> lyndon_words(int64_t channels, int64_t depth);
 
-/// Log-signature of each whole series: [B, D]. Missing values are filled on straight lines. Differentiable
+/// Log-signature of each whole series: [B, D]. Missing values are interpolated linearly. Differentiable
 /// with respect to the values of the series.
 Tensor logsignature(const RaggedSeries& series, const LogSignatureOptions& options = {});
 

@@ -22,7 +22,7 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const;
 };
 
-/// Checks that the options are consistent; the message names the key. Custom rules are passed.
+/// Checks that the options are consistent; the message names the key. Pass the custom rules of the model.
 void check_config(const ModelConfig& config, const std::vector<Rule>& custom_rules = {});
 
 /// All keys, with two spaces of indentation.
@@ -45,18 +45,18 @@ inline const FastWeights& fast_weights(const ModelConfig& config) {
 SolverConfig* solver_of(ModelConfig& config);
 const SolverConfig* solver_of(const ModelConfig& config);
 
-/// An architecture as functions on its own options; make_architecture_type() makes a row of the registry.
+/// An architecture as functions on its own options; make_architecture_type() creates its row of the registry.
 template <typename Options>
 struct ArchitectureSpec {
   /// Names in JSON with the default options of each; most architectures have one.
   std::vector<std::pair<std::string, Options>> names;
-  /// Which of the names; not needed if there is one.
+  /// Returns which of the names applies; not needed if there is only one.
   std::string (*name)(const Options&) = nullptr;
   void (*fields)(Options&, Fields&);
   /// Throws std::invalid_argument with the key and the reason.
   void (*check)(const ModelConfig&, const Options&);
   std::shared_ptr<const Network> (*make)(const ModelConfig&, const Options&, const ModelOptions&);
-  /// Where the options keep their solver, if they have one.
+  /// Returns the member that holds the solver, if there is one.
   SolverConfig* (*solver)(Options&) = nullptr;
   std::vector<NamedModel> models;
 };

@@ -8,22 +8,23 @@
 #include "fastweights/solve.h"
 
 /// Options that several architectures share: control path and solver. In JSON the options of an alternative
-/// stand beside its name: {"kind": "natural_cubic", "end_filling": "end_point"}; docs/models.md has the
+/// are next to its name: {"kind": "natural_cubic", "end_filling": "end_point"}; docs/models.md lists the
 /// names.
 
 namespace fastweights {
 
-/// The clock of log-signature windows: one unit per window with the log-signature as it is, or the time of
-/// the series with the log-signature divided by the window's duration.
+/// The clock of log-signature windows. Windows: one unit per window, and the log-signature is not scaled.
+/// Time: the time of the series, and the log-signature is divided by the duration of the window.
 enum class WindowClock { Windows, Time };
 
-/// The published code goes on for one more unit of time after the last window, with its log-signature.
+/// How often the last window is integrated. Twice: as in the published code, which continues for one more
+/// unit of time with the log-signature of the last window.
 enum class LastWindow { Once, Twice };
 
-/// The last observation up to the next one; without a derivative. JSON: hold.
+/// Holds each observation until the next one; without a derivative. JSON: hold.
 struct Hold {};
 
-/// Constant over windows of the series, with the log-signature of the window for x and x' alike. JSON:
+/// Constant over windows of the series: both x and x' are the log-signature of the window. JSON:
 /// log_signature.
 struct LogSignatures {
   int64_t depth = 2;  ///< 1 to 5
@@ -32,7 +33,7 @@ struct LogSignatures {
   LastWindow last_window = LastWindow::Once;
 };
 
-/// Where x(t) comes from: the paths of control.h, and two signals that are constant between knots.
+/// The signal x(t): the paths of control.h, and two signals that are constant between knots.
 using ControlPath = std::variant<NaturalCubic, HermiteCubic, Linear, Rectilinear, Hold, LogSignatures>;
 
 struct ControlConfig {
@@ -42,8 +43,8 @@ struct ControlConfig {
 
 /// A step ends at every knot of the control and at every output. JSON: observations.
 struct ObservationSteps {
-  double max_step = 0;  ///< longer intervals are cut into equal steps; 0: no limit
-  /// From which side stages at the edge of a step look at the control; not Shortened.
+  double max_step = 0;  ///< longer intervals are divided into equal steps; 0: no limit
+  /// How stages at the edge of a step evaluate the control; not Shortened.
   StageEdges edges = StageEdges::Inside;
 };
 
@@ -53,7 +54,7 @@ struct RegularSteps {
   StageEdges edges = StageEdges::Inside;  ///< not Shortened
 };
 
-/// When a model steps. Sizes are in the model's time: the series' time divided by time_unit, or windows.
+/// The steps of a model. Sizes are in the model's time: the series' time divided by time_unit, or windows.
 /// - FixedSteps, JSON shared_grid, as published: one grid for the whole batch, and outputs inside a step are
 ///   interpolated linearly. Size 0 is the smallest gap between times. Series must begin and end together.
 /// - AdaptiveSteps, JSON adaptive: the model sets stop and jump times.

@@ -6,7 +6,7 @@
 
 #include "fastweights/model.h"
 
-/// The models of the published code, with its names and all its peculiarities, for comparison.
+/// The models of the published code, with its names and all of its peculiarities, for comparison.
 
 namespace fastweights::published {
 

@@ -8,8 +8,8 @@
 
 #include "fastweights/tensor.h"
 
-/// Learning rules: how the fast weight matrix W(t) is written. A rule is one function of the key, the value,
-/// the learning rate and W. Everything works on batches of heads: leading dimensions are shared.
+/// Learning rules: how the fast weight matrix W(t) changes. A rule is one function of the key, the value, the
+/// learning rate and W. All functions work on batches of heads: tensors have the same leading dimensions.
 
 namespace fastweights {
 
@@ -58,7 +58,7 @@ Rule delta_post();   ///< beta tanh(v - W k) (x) k
 /// The rules above.
 const std::vector<Rule>& all_rules();
 
-/// The signal that keys and values are projected from. The query reads what the keys read.
+/// The signals that keys and values are projected from. The query uses the signal of the keys.
 enum class Drive {
   X,                 ///< both from x (direct NODE), by one slow net
   DerivativeKeys,    ///< keys and rates from x', values from x
@@ -69,7 +69,7 @@ enum class Drive {
 /// The learning rate: sigmoid(b), or b itself as in the published Hebb-CDE.
 enum class LearningRate { Sigmoid, Raw };
 
-/// Whether the rule's tanh of the value is applied; the published Hebb-CDE leaves it out.
+/// Whether the rule's tanh of the value is applied; the published Hebb-CDE omits it.
 enum class ValueActivation { Tanh, None };
 
 /// How W is read: y = W q, or y = W^T q as in the published Hebb- and Oja-CDE.

@@ -31,8 +31,8 @@ RaggedSeries ragged(const std::vector<Tensor>& times, const std::vector<Tensor>&
 /// A batch in which all series share their times: times [L], values [B, L, C] or [L, C].
 RaggedSeries shared_times(const Tensor& times, const Tensor& values);
 
-/// Checks shapes, types, offsets and times; the message names sample, index and value. It starts with `who`
-/// in brackets.
+/// Checks shapes, types, offsets and times. The error message starts with `who` in brackets and names sample,
+/// index and value.
 void check_series(const RaggedSeries& series, const char* who, int64_t smallest_length = 1);
 
 /// Checks that no value is infinite, and returns whether any is missing.
@@ -52,7 +52,7 @@ class Time {
   Tensor tensor() const;
   /// Shape and type such that it broadcasts against y: [] or [B, 1, ...]
   Tensor like(const Tensor& y) const;
-  /// Whether the time is more than a number: one per sample, or differentiable.
+  /// Whether the time is a tensor, not a plain number: one per sample, or differentiable.
   bool has_tensor() const { return tensor_.defined(); }
 
  private:

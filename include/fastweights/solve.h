@@ -11,7 +11,7 @@
 #include "fastweights/tableau.h"
 #include "fastweights/tensor.h"
 
-/// Ordinary differential equations dy/dt = f(t, y) on tensors, with trustworthy gradients.
+/// Ordinary differential equations dy/dt = f(t, y) on tensors, with exact, checkpointed or adjoint gradients.
 ///
 ///     Solution s = solve(field, y0, ts, {.method = rk4(), .steps = FixedSteps{0.1}});
 ///
@@ -19,7 +19,7 @@
 
 namespace fastweights {
 
-/// f(t, y), of the shape of y. Where samples have their own times, t holds one time per sample.
+/// f(t, y), with the shape of y. If samples have their own times, t contains one time per sample.
 using Field = std::function<Tensor(const Time& t, const Tensor& y)>;
 
 enum class AdamsKind { Explicit, Implicit };
@@ -36,9 +36,9 @@ struct Adams {
   bool operator==(const Adams&) const = default;
 };
 
-/// The solution itself instead of a method that approximates it. For equations whose solution is known: rules
-/// that are linear in W under a program that is constant over each step (scan.h and models). solve() knows
-/// nothing about its field and does not take it.
+/// The exact solution instead of a method that approximates it. It exists for rules that are linear in W,
+/// with keys, values and rates that are constant over each step (scan.h and models). solve() rejects it,
+/// since it does not know its field.
 struct ExactFlow {
   bool operator==(const ExactFlow&) const = default;
 };
@@ -47,19 +47,20 @@ using Method = std::variant<Tableau, Adams, ExactFlow>;
 
 /// Where a stage at the edge of a step evaluates the field. `Inside` moves the first stage just after the
 /// start and the last one just before the end, so that a field that jumps between two steps is seen from the
-/// right side. `Shortened` is torchdiffeq 0.1.0's option eps: rk4 goes from t0 + eps to t1 - eps while the
-/// grid goes from t0 to t1, so the state gets 2 eps less of every step than time does; other methods only
-/// have their first stage at t0 + eps. It exists to reproduce published runs; `Inside` loses nothing.
+/// correct side. `Shortened` is torchdiffeq 0.1.0's option eps: rk4 integrates from t0 + eps to t1 - eps
+/// while the grid advances from t0 to t1, so every step is shorter than its interval by 2 eps; other methods
+/// only evaluate their first stage at t0 + eps. It exists to reproduce published runs; `Inside` loses
+/// nothing.
 enum class StageEdges { AsIs, Inside, Shortened };
 
-/// The precision in which times are counted. `Single` rounds grid and stage times after every operation, as a
-/// solve with float32 times does; the field still gets them as float64. Only where all samples share their
-/// times, and without gradients of times.
+/// The precision of times. `Single` rounds grid and stage times to float32 after every operation, as a solve
+/// with float32 times does; the field still receives float64. Only if all samples share their times, and
+/// without gradients of times.
 enum class StageTimes { Double, Single };
 
 /// Steps of one size; 0 means one step from each output time to the next. With times shared by all samples
 /// the grid is t0, t0 + size, ..., the last step ends at the last output time, and outputs in between are
-/// interpolated. Where samples have their own times, each interval between two outputs is cut into equal
+/// interpolated. If samples have their own times, each interval between two outputs is divided into equal
 /// steps of at most this size.
 struct FixedSteps {
   double size = 0;
@@ -78,8 +79,8 @@ struct GivenSteps {
 /// all samples share one step sequence and one norm, as in torchdiffeq.
 enum class ErrorControl { PerSample, Joint };
 
-/// Whether the gradient goes through the automatic choice of the first step (torchdiffeq does that by
-/// accident). Only with joint error control and exact gradients.
+/// Whether the gradient includes the automatic choice of the first step, as in torchdiffeq. Only with joint
+/// error control and exact gradients.
 enum class FirstStepGradient { None, Through };
 
 /// Step sizes from the error estimate of the method, by torchdiffeq's controller.
@@ -87,9 +88,10 @@ enum class FirstStepGradient { None, Through };
 /// Outputs: steps do not end at output times, and the error of the interpolation between them is not
 /// controlled. With stop_times = ts outputs are as accurate as the steps.
 ///
-/// Failures: per sample, a sample that fails keeps what it has reached and the others continue; the status is
-/// that of the first failure. Check it before a backward pass: the adjoint refuses a batch with failed
-/// samples, and a sample that is not finite at its start makes the gradients of shared parameters not finite.
+/// Failures: with error control per sample, a sample that fails keeps the outputs that it has reached, and
+/// the others continue; the status is that of the first failure. Check it before a backward pass: the adjoint
+/// rejects a batch with failed samples, and a sample whose start is not finite makes the gradients of shared
+/// parameters not finite.
 struct AdaptiveSteps {
   double rtol = 1e-7, atol = 1e-9;
   ErrorControl control = ErrorControl::PerSample;
@@ -111,7 +113,7 @@ enum class OutputInterpolation { Linear, Cubic, Quartic };
 
 /// Exact: back-propagation through the recorded solve. Checkpointed: the same gradient, but only some states
 /// are kept and the rest is recomputed. Adjoint: the continuous adjoint solved backwards, which is not the
-/// gradient of the computed solution, and wrong where the backward equation is unstable.
+/// gradient of the computed solution, and is wrong where the backward equation is unstable.
 enum class Gradient { Exact, Checkpointed, Adjoint };
 
 /// Which errors count in an adaptive backward solve: state and parameters, or the state alone (seminorm).
@@ -124,16 +126,16 @@ struct SolveOptions {
       {};  ///< default: linear for fixed, quartic for adaptive steps
 
   Gradient gradient = Gradient::Exact;
-  /// The tensors that f uses directly, besides t and y. Checkpointed and Adjoint give gradients to these, y0
-  /// and ts only. None may be computed from another one, or its gradient is counted twice; of a Control that
-  /// was made outside f, the tensor that f uses is its coefficients().
+  /// The tensors that f uses directly, besides t and y. Checkpointed and Adjoint compute gradients only for
+  /// these, y0 and ts. None may be computed from another one, or its gradient is counted twice. If f uses a
+  /// Control that was constructed outside, the tensor is its coefficients().
   std::vector<Tensor> parameters = {};
-  /// Checkpointed: bytes for kept states (one step's own recording comes on top); 0 keeps about 2 sqrt(steps)
-  /// states.
+  /// Checkpointed: bytes for stored states, in addition to the recording of one step; 0: store about
+  /// 2 sqrt(steps) states.
   int64_t memory_limit = 0;
   std::optional<Method> adjoint_method = {};  ///< Adjoint: default is `method`
-  /// Adjoint: default is `steps`. Over given steps it goes back step by step, if all outputs are step times
-  /// (of their sample); that has no gradients of times. Given steps cannot be set here.
+  /// Adjoint: default is `steps`. Given steps are traversed backwards; this needs outputs at step times (of
+  /// their sample) and has no gradients of times. Given steps cannot be set here.
   std::optional<Steps> adjoint_steps = {};
   AdjointNorm adjoint_norm = AdjointNorm::All;
 
@@ -155,25 +157,25 @@ struct Status {
   std::string message() const;
 };
 
-/// A step that was tried. Where times fall, t0 falls from record to record and dt is still positive.
+/// A step that was tried. If times decrease, t0 decreases from record to record, and dt is still positive.
 struct StepRecord {
   double t0, dt;
-  int64_t sample;  ///< -1 where all samples step together
+  int64_t sample;  ///< -1 if all samples step together
   bool accepted;
 };
 
 struct Solution {
   Tensor ys;  // [T, ...] like ts before the shape of y0
   Status status;
-  int64_t steps = 0;        ///< accepted; where samples step on their own, the most of any sample
+  int64_t steps = 0;        ///< accepted; if samples have their own steps, the largest number
   int64_t rejected = 0;     ///< rejected attempts of all samples together
   int64_t evaluations = 0;  ///< calls of f
   std::vector<StepRecord> step_log;
 };
 
-/// Solves from y0 at ts[0]. ts is [T] for all samples or [T, B] for each (y0 [B, ...]), rising or falling; a
-/// sample whose series is shorter repeats its last time. Float64 times. Differentiable with respect to y0, ts
-/// and whatever f uses, as options.gradient says.
+/// Solves from y0 at ts[0]. ts is float64, [T] for all samples or [T, B] for each (y0 [B, ...]), increasing
+/// or decreasing; a sample with fewer times repeats its last one. Differentiable with respect to y0, ts and
+/// the tensors that f uses, see options.gradient.
 Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options = {});
 
 /// The method of that name: a tableau, explicit_adams, implicit_adams or exact_flow.
@@ -181,7 +183,7 @@ Method method(const std::string& name);
 
 std::string method_name(const Method& method);
 
-/// The names that method() knows.
+/// The names that method() accepts.
 std::vector<std::string> method_names();
 
 }  // namespace fastweights

@@ -20,7 +20,8 @@ struct Tableau {
 
   int stages() const { return static_cast<int>(b.size()); }
   bool adaptive() const { return !b_error.empty(); }
-  /// First same as last: the last stage sits at the new solution, so its slope starts the next step.
+  /// First same as last: the last stage is evaluated at the new solution, so its slope is the first slope of
+  /// the next step.
   bool reuses_last_slope() const;
   bool operator==(const Tableau&) const = default;
 };

@@ -12,8 +12,9 @@
 namespace fastweights {
 
 /// Automatic: classification if series have labels, regression if they have targets, step classification if
-/// rows have labels, otherwise forecasting. Forecast: the channels in the last rows of each series, whose
-/// times alone are the input. Imputation: observed values that are removed from the input at random.
+/// rows have labels, otherwise forecasting. Forecast: predicts the channels in the last rows of each series,
+/// of which only the times are inputs. Imputation: predicts observed values that are removed from the input
+/// at random.
 enum class TaskKind { Automatic, Classification, Regression, StepClassification, Forecast, Imputation };
 
 inline bool is_classification(TaskKind kind) {
@@ -58,8 +59,9 @@ struct Batch {
   Tensor targets;  // [M, O] float32, NaN: unknown or not held out; or undefined
 };
 
-/// Targets of forecasting and imputation. HeldOut: observed values that are removed from the input. Missing:
-/// unobserved values, all observed ones being the input: rows after the last observation, or every row.
+/// Targets of forecasting and imputation. HeldOut: observed values, which are removed from the input.
+/// Missing: unobserved values, predicted from all observed ones: rows after the last observation, or every
+/// row.
 enum class Targets { HeldOut, Missing };
 
 /// `seed` and the index of a series in its set choose the values that imputation holds out.

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The only include of LibTorch. The order matters: clang 14 in C++20 mode needs ivalue.h first with
-/// LibTorch 1.13.
+/// All headers except module.h include LibTorch through this file. The order matters: clang 14 in C++20 mode
+/// needs ivalue.h first with LibTorch 1.13.
 #include <ATen/core/ivalue.h>
 
 #include <ATen/ATen.h>

@@ -38,7 +38,8 @@ struct SeriesOutput {
 SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data, int64_t sample,
                            int64_t times);
 
-/// Number of directions that a matrix uses: (sum of squared singular values)^2 / sum of their fourth powers.
+/// Effective number of dimensions of a matrix: (sum of squared singular values)^2 / sum of their fourth
+/// powers.
 double effective_rank(const Tensor& w);
 
 /// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head for other classes
