@@ -45,7 +45,7 @@ BlockTask block_task(const std::shared_ptr<const ModelParts>& parts, const Prepa
                      const Masks& masks, Backend backend) {
   BlockTask task;
   task.parts = parts;
-  if (batch.lazy) task.signal = batch.lazy->batch.signal;
+  if (batch.lazy) task.signal = batch.lazy->signal;
   task.steps = batch.sampled;
   task.masks = masks;
   task.scan.rule = parts->wiring.rule;

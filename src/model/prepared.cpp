@@ -188,8 +188,8 @@ std::vector<int64_t> PreparedSteps::step_counts() const {
 
 std::shared_ptr<const PreparedSteps> prepare_steps(const std::shared_ptr<const ModelParts>& parts,
                                                    const ModelInput& input, Reuse reuse) {
-  const auto lazy = std::make_shared<const LazyInput>(LazyInput{input, make_model_batch(*parts, input)});
-  const ModelBatch& batch = lazy->batch;
+  const auto lazy = std::make_shared<const ModelBatch>(make_model_batch(*parts, input));
+  const ModelBatch& batch = *lazy;
   const at::Device device = parts->device();
   auto result = std::make_shared<PreparedSteps>();
   result->parts = parts;
@@ -209,6 +209,7 @@ std::shared_ptr<const PreparedSteps> prepare_steps(const std::shared_ptr<const M
   if (engine && samples_now(*result, input, reuse)) {
     sample_signal(*result, batch.signal);
   } else {
+    result->input = input;
     result->lazy = lazy;
     if (engine) add_output_index(*result, device);
   }
@@ -242,7 +243,7 @@ Samples rows_of(const Samples& x, const Tensor& index) {
 }  // namespace
 
 PreparedBatch PreparedSteps::select(const std::vector<int64_t>& samples) const {
-  if (lazy) return PreparedBatch(prepare_steps(parts, select_samples(lazy->input, samples), Reuse::Once));
+  if (lazy) return PreparedBatch(prepare_steps(parts, select_samples(input, samples), Reuse::Once));
   FW_CHECK(independent, "[model] samples of this input depend on each other and cannot be picked");
   const at::Device device = parts->device();
   auto result = std::make_shared<PreparedSteps>();

@@ -22,21 +22,16 @@ struct SampleSteps {
   OutputPosition last;                  // the last output
 };
 
-/// An input whose signal is not sampled yet.
-struct LazyInput {
-  ModelInput input;
-  ModelBatch batch;
-};
-
 struct PreparedSteps final : PreparedBatch::Contents {
   std::shared_ptr<const ModelParts> parts;
-  std::shared_ptr<const LazyInput> lazy;  // or null: the signal is sampled
-  Samples begin;                          // [B, C]: the signal at the beginning
-  Tensor first;                           // [B, C]: the first observation
-  Tensor static_features;                 // [B, F], or undefined
-  Tensor start;                           // [B, L, H, V, K], or undefined: W at the beginning
-  Samples query;                          // [M, C]: the signal where the query reads it
-  Tensor sample_index;                    // [M]: samples of the outputs
+  ModelInput input;                        // if the signal is not sampled yet
+  std::shared_ptr<const ModelBatch> lazy;  // or null: the signal is sampled
+  Samples begin;                           // [B, C]: the signal at the beginning
+  Tensor first;                            // [B, C]: the first observation
+  Tensor static_features;                  // [B, F], or undefined
+  Tensor start;                            // [B, L, H, V, K], or undefined: W at the beginning
+  Samples query;                           // [M, C]: the signal where the query reads it
+  Tensor sample_index;                     // [M]: samples of the outputs
   // on the CPU
   RaggedTimes times;  // of outputs, as in ModelOutput
   Tensor last_times;  // [B]

@@ -136,7 +136,7 @@ namespace {
 
 // the signal where the query reads it, one row per output
 Samples query_of(const ModelParts& parts, const PreparedSteps& batch, const ForwardOptions& options) {
-  if (options.observe) return query_samples(parts, batch.lazy->batch, options);
+  if (options.observe) return query_samples(parts, *batch.lazy, options);
   if (parts.config.query != QueryTime::FirstObservation) return batch.query;
   const Tensor first = nn::linear(*parts.first, {batch.first, {}}, parts.wiring.products).value;
   const Tensor x =
@@ -159,7 +159,7 @@ ModelOutput FastWeightProgrammer::forward(const PreparedBatch& prepared, const P
                         ? batch.start
                         : initial_weights(parts, batch.begin, batch.first, batch.static_features, masks);
   const EngineRun solved = engine ? run_engine(parts_, batch, masks, w0, backend)
-                                  : solve_definition(parts_, batch.lazy->batch, masks, w0, options);
+                                  : solve_definition(parts_, *batch.lazy, masks, w0, options);
   const Samples x = query_of(parts, batch, options);
   ModelOutput result = make_output(readout(parts, x, solved.w, batch.sample_index, masks), batch.times,
                                    by_layer(solved.w), {by_layer(solved.last), batch.last_times});

@@ -85,7 +85,7 @@ void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules
   for (const Rule& rule : custom_rules) {
     FW_CHECK(std::find(known.begin(), known.end(), rule.name) == known.end(), "[config] there is a rule '",
              rule.name, "' already; choose another name");
-    FW_CHECK(!rule.name.empty() && rule.slope, "[config] your own rule '", rule.name,
+    FW_CHECK(!rule.name.empty() && rule.slope, "[config] the custom rule '", rule.name,
              "' needs a name and a slope");
     known.push_back(rule.name);
   }
@@ -94,7 +94,7 @@ void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules
            "', and custom rules must be passed in custom_rules");
   FW_CHECK(c.value_activation == ValueActivation::Tanh || c.rule != "delta_post",
            "[config] value_activation none contradicts rule delta_post, which takes the tanh after the "
-           "subtraction; take delta_pre");
+           "subtraction; use delta_pre");
   for (const Rule& rule : custom_rules) {
     FW_CHECK(
         c.value_activation == ValueActivation::Tanh || rule.name != c.rule || rule.value == ValueForm::Tanh,

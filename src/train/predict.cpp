@@ -68,25 +68,24 @@ Predictions predict(const Model& model, const PreparedBatch& all, const Prepared
   return collected.all();
 }
 
-PreparedSet prepare_set(const Model& model, const PreparedData& data, const Preparation& preparation,
-                        const TaskConfig& task, const PredictOptions& options) {
+std::vector<ReadyBatch> prepare_set(const Model& model, const PreparedData& data,
+                                    const Preparation& preparation, const TaskConfig& task,
+                                    const PredictOptions& options) {
   const at::NoGradGuard no_grad;
-  PreparedSet set;
+  std::vector<ReadyBatch> set;
   for_batches(data.samples(), options.batch_size, [&](const std::vector<int64_t>& samples) {
     Batch batch = make_batch(data, preparation, task, samples, kSeed, options.targets);
-    set.samples.push_back(samples);
-    set.inputs.push_back(model.prepare(batch.input));
+    const PreparedBatch input = model.prepare(batch.input);
     batch.input = {};
-    set.truths.push_back(std::move(batch));
+    set.push_back({samples, kSeed, input, std::move(batch)});
   });
   return set;
 }
 
-Predictions predict(const Model& model, const PreparedSet& set) {
+Predictions predict(const Model& model, const std::vector<ReadyBatch>& set) {
   const at::NoGradGuard no_grad;
   Collected collected;
-  for (size_t i = 0; i < set.truths.size(); ++i)
-    collected.add(model.forward(set.inputs[i]), set.truths[i], set.samples[i]);
+  for (const ReadyBatch& batch : set) collected.add(model.forward(batch.input), batch.truth, batch.samples);
   return collected.all();
 }
 

@@ -38,7 +38,7 @@ Settings preset_settings(const std::string& preset, const std::string& model) {
 }
 
 std::vector<std::pair<std::string, std::string>> model_summary(const ModelConfig& config) {
-  std::vector<std::pair<std::string, std::string>> summary = {{"system", config.architecture.name()}};
+  std::vector<std::pair<std::string, std::string>> summary = {{"architecture", config.architecture.name()}};
   const Json keys = json_of(config);
   const auto add = [&](const char* label, const char* key) {
     const Json::json_pointer pointer(key);

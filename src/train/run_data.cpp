@@ -148,7 +148,7 @@ PartSamples choose_part(const std::string& run, const DataSet& data, const std::
   const bool own =
       !folder.empty() && known_data(folder).at("fingerprint").get<std::string>() == fingerprint(data);
   FW_CHECK(own || folder.empty() || read_run_config(folder).data.path != path, path, " has changed since ",
-           folder, " was trained on it, so its parts are unknown; --part all takes all series");
+           folder, " was trained on it, so its parts are unknown; --part all uses all series");
   if (name.empty() && !own && !has_part(data, Part::Test)) return {"all", all_samples(data)};
   const Split parts = parts_for(folder, data, own);
   PartSamples chosen = {name.empty() ? "test" : name, {}};
@@ -158,7 +158,7 @@ PartSamples choose_part(const std::string& run, const DataSet& data, const std::
                    : chosen.name == "validation" ? parts.validation
                                                  : parts.test;
   FW_CHECK(!chosen.samples.empty(), "there are no series for ", chosen.name, " in ", data.head.name,
-           "; --part all takes them all");
+           "; --part all uses all of them");
   return chosen;
 }
 

@@ -56,7 +56,7 @@ class TrainingSteps {
   std::optional<ReadyBatch> ready_;
   enum class Kept { Unknown, No, Yes };
   Kept validation_kept_ = Kept::Unknown;
-  PreparedSet validation_;
+  std::vector<ReadyBatch> validation_;
 };
 
 }  // namespace fastweights

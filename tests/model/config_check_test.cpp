@@ -182,8 +182,8 @@ TEST(ModelConfigCheck, RulesThatAreNone) {
     fast_weights(config).value_activation = ValueActivation::None;
     return error_message([&] { check_config(config, {rule}); });
   };
-  EXPECT_EQ(own({.name = "", .slope = hebb().slope}), "[config] your own rule '' needs a name and a slope");
-  EXPECT_EQ(own({.name = "mine"}), "[config] your own rule 'mine' needs a name and a slope");
+  EXPECT_EQ(own({.name = "", .slope = hebb().slope}), "[config] the custom rule '' needs a name and a slope");
+  EXPECT_EQ(own({.name = "mine"}), "[config] the custom rule 'mine' needs a name and a slope");
   EXPECT_EQ(own({.name = "hebb", .slope = hebb().slope}),
             "[config] there is a rule 'hebb' already; choose another name");
   EXPECT_EQ(own({.name = "mine", .value = ValueForm::Raw, .slope = hebb().slope}),

@@ -341,8 +341,8 @@ TEST(Trainer, ASetThatIsPreparedOnceGivesTheSamePredictions) {
   const Model model(small_model(data));
   const PredictOptions options = {.batch_size = 7};
   const Predictions expected = predict(model, data.train, data.preparation, data.task, options);
-  const PreparedSet set = prepare_set(model, data.train, data.preparation, data.task, options);
-  ASSERT_EQ(set.truths.size(), 5u);
+  const std::vector<ReadyBatch> set = prepare_set(model, data.train, data.preparation, data.task, options);
+  ASSERT_EQ(set.size(), 5u);
   for (int i = 0; i < 2; ++i) {
     const Predictions got = predict(model, set);
     EXPECT_TRUE(at::equal(got.outputs, expected.outputs));
