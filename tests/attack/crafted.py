@@ -139,20 +139,20 @@ def special_files(attack, model, table):
     reader.join(timeout=2)
     attack.expect(stat.S_ISFIFO(os.lstat(fifo).st_mode), "--out on a FIFO has replaced it")
     attack.expect(received and received[0].decode() == expected, f"--out on a FIFO: nothing came out: {outcome}")
-    device = attack.path("device")
-    try:
-        os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 3))
-        attack.run("predict", model, table, "--out", device)
-        attack.expect(stat.S_ISCHR(os.lstat(device).st_mode), "--out on a device has replaced it")
-    except PermissionError:
-        attack.notes.append("no right to make a device")
     with open("/dev/full", "w") as full:
         for words in (["predict", model, table], ["data", "info", table], ["evaluate", model, table], ["models"],
                       ["train", table, "--out", attack.path("run full"), *TRAIN[:-1]]):
             outcome = attack.run(*words, out=full)
             attack.expect(outcome.code == 1 and outcome.err, f"{words[0]} to a full device: {outcome}")
-    outcome = attack.run("predict", model, table, "--out", "/dev/full")
-    attack.expect(is_sentence(outcome), f"--out /dev/full: {outcome}")
+    # devices of our own: a program that replaces them must not replace those of the machine
+    try:
+        for name, number in (("null", 3), ("full", 7)):
+            os.mknod(attack.path(name), 0o600 | stat.S_IFCHR, os.makedev(1, number))
+            outcome = attack.run("predict", model, table, "--out", attack.path(name))
+            attack.expect(stat.S_ISCHR(os.lstat(attack.path(name)).st_mode), f"--out on a device, {name}, has replaced it")
+            attack.expect(outcome.code == 0 if name == "null" else is_sentence(outcome), f"--out on {name}: {outcome}")
+    except PermissionError:
+        attack.notes.append("no right to make devices")
     # a link that waits at the temporary name
     victim, out = write(attack.path("victim"), "untouched"), attack.path("linked.csv")
     subprocess.run(["sh", "-c", 'ln -s "$1" "$2.part$$"; ln -s "$1" "$2.tmp"; exec "$0" predict "$3" "$4" --out "$2"',

@@ -20,13 +20,15 @@
 ///   FAULTS_KIND    kill: die by SIGKILL before the call. ENOSPC, EIO: the call fails. full: it and all later
 ///                  ones that need space fail with ENOSPC. short: a read or write moves half of its bytes.
 ///   FAULTS_CALL    which of the calls that this can happen to, from 1
-///   FAULTS_LOG     receives the call and its path, or the number of calls if none was reached
+///   FAULTS_LOG     receives the call and its path; without FAULTS_CALL, the number of calls for each kind
 
 namespace {
 
-enum class Kind { None, Kill, NoSpace, InputOutput, Full, Short };
+enum class Kind { Kill, NoSpace, InputOutput, Full, Short };
+constexpr std::array<const char*, 5> kKinds = {"kill", "ENOSPC", "EIO", "full", "short"};
 // what a call does
 enum class Act { Read, Write, Create, Change, Close };
+constexpr size_t kActs = 5;
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
@@ -34,11 +36,17 @@ std::string variable(const char* name) {
 }
 
 Kind kind_named(const std::string& name) {
-  if (name == "kill") return Kind::Kill;
-  if (name == "ENOSPC") return Kind::NoSpace;
-  if (name == "EIO") return Kind::InputOutput;
-  if (name == "full") return Kind::Full;
-  return name == "short" ? Kind::Short : Kind::None;
+  for (size_t i = 0; i < kKinds.size(); ++i) {
+    if (name == kKinds[i]) return static_cast<Kind>(i);
+  }
+  return Kind::InputOutput;
+}
+
+// whether a fault of this kind can happen to a call
+bool applies(Kind kind, Act act) {
+  if (kind == Kind::Short) return act == Act::Read || act == Act::Write;
+  if (kind == Kind::NoSpace || kind == Kind::Full) return act == Act::Write || act == Act::Create;
+  return kind == Kind::InputOutput || act != Act::Read;
 }
 
 template <typename Function>
@@ -51,29 +59,39 @@ struct Faults {
   Kind kind = kind_named(variable("FAULTS_KIND"));
   int call = std::atoi(variable("FAULTS_CALL").c_str());
   std::atomic<int> seen = 0;
+  std::array<std::atomic<int>, kActs> acts = {};
   std::array<std::atomic<bool>, 4096> watched = {};  // file descriptors
 
   void report(const std::string& line) const {
     if (log.empty()) return;
-    const int file = real<int (*)(const char*, int, ...)>("open")(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    const int file =
+        real<int (*)(const char*, int, ...)>("open")(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
     if (real<ssize_t (*)(int, const void*, size_t)>("write")(file, line.data(), line.size()) < 0) return;
     real<int (*)(int)>("close")(file);
   }
-  ~Faults() {
-    if (seen < call || call == 0) report("calls " + std::to_string(seen) + "\n");
+  // the number of calls at which each kind of fault can happen
+  std::string counts() const {
+    std::string text;
+    for (size_t kind = 0; kind < kKinds.size(); ++kind) {
+      int count = 0;
+      for (size_t act = 0; act < kActs; ++act) {
+        if (applies(static_cast<Kind>(kind), static_cast<Act>(act))) count += acts[act];
+      }
+      text += std::string(kKinds[kind]) + " " + std::to_string(count) + "\n";
+    }
+    return text;
   }
 };
 
 Faults& faults() {
-  // never destroyed before the last file is closed
+  // never destroyed: files are closed until the very end
   static Faults* const kFaults = new Faults;
   return *kFaults;
 }
 
-struct AtExit {
-  AtExit() { faults(); }
-  ~AtExit() { faults().~Faults(); }
-} at_exit;
+[[gnu::destructor]] void report_counts() {
+  if (faults().call == 0) faults().report(faults().counts());
+}
 
 std::string path_of(int descriptor) {
   char text[4096];
@@ -102,18 +120,12 @@ std::string absolute(int folder, const char* path) {
   return std::string(getcwd(text, sizeof text) ? text : "") + "/" + path;
 }
 
-bool applies(Kind kind, Act act) {
-  if (kind == Kind::None) return true;
-  if (kind == Kind::Short) return act == Act::Read || act == Act::Write;
-  if (kind == Kind::NoSpace || kind == Kind::Full) return act == Act::Write || act == Act::Create;
-  return kind == Kind::InputOutput || act != Act::Read;
-}
-
 enum class Verdict { Go, Fail, Half };
 
 // counts a call, and says what becomes of it; errno is set for a failure
 Verdict verdict(const char* name, Act act, const std::string& path) {
   Faults& f = faults();
+  ++f.acts[static_cast<size_t>(act)];
   if (!applies(f.kind, act)) return Verdict::Go;
   const int number = ++f.seen;
   if (f.call == 0 || number < f.call || (number > f.call && f.kind != Kind::Full)) return Verdict::Go;
@@ -192,32 +204,42 @@ FILE* fopen64(const char* path, const char* mode) { return stream("fopen", path,
 
 ssize_t write(int file, const void* bytes, size_t size) {
   const ssize_t room = allowed("write", Act::Write, file, size);
-  return room < 0 ? -1 : real<ssize_t (*)(int, const void*, size_t)>("write")(file, bytes, static_cast<size_t>(room));
+  return room < 0
+             ? -1
+             : real<ssize_t (*)(int, const void*, size_t)>("write")(file, bytes, static_cast<size_t>(room));
 }
 
 ssize_t pwrite(int file, const void* bytes, size_t size, off_t at) {
   const ssize_t room = allowed("pwrite", Act::Write, file, size);
-  return room < 0 ? -1 : real<ssize_t (*)(int, const void*, size_t, off_t)>("pwrite")(file, bytes, static_cast<size_t>(room), at);
+  return room < 0 ? -1
+                  : real<ssize_t (*)(int, const void*, size_t, off_t)>("pwrite")(
+                        file, bytes, static_cast<size_t>(room), at);
 }
 
 // of several buffers, half is the first one
 ssize_t writev(int file, const iovec* buffers, int count) {
   const ssize_t room = allowed("writev", Act::Write, file, static_cast<size_t>(count));
-  return room < 0 ? -1 : real<ssize_t (*)(int, const iovec*, int)>("writev")(file, buffers, static_cast<int>(room));
+  return room < 0
+             ? -1
+             : real<ssize_t (*)(int, const iovec*, int)>("writev")(file, buffers, static_cast<int>(room));
 }
 
 size_t fwrite(const void* bytes, size_t size, size_t count, FILE* file) {
   const ssize_t room = allowed("fwrite", Act::Write, fileno(file), count);
-  return room < 0 ? 0 : real<size_t (*)(const void*, size_t, size_t, FILE*)>("fwrite")(bytes, size, count, file);
+  return room < 0 ? 0
+                  : real<size_t (*)(const void*, size_t, size_t, FILE*)>("fwrite")(bytes, size, count, file);
 }
 
 ssize_t read(int file, void* bytes, size_t size) {
   const ssize_t room = allowed("read", Act::Read, file, size);
-  return room < 0 ? -1 : real<ssize_t (*)(int, void*, size_t)>("read")(file, bytes, static_cast<size_t>(room));
+  return room < 0 ? -1
+                  : real<ssize_t (*)(int, void*, size_t)>("read")(file, bytes, static_cast<size_t>(room));
 }
 
 int fsync(int file) { return stops("fsync", Act::Write, file) ? -1 : real<int (*)(int)>("fsync")(file); }
-int fdatasync(int file) { return stops("fdatasync", Act::Write, file) ? -1 : real<int (*)(int)>("fdatasync")(file); }
+int fdatasync(int file) {
+  return stops("fdatasync", Act::Write, file) ? -1 : real<int (*)(int)>("fdatasync")(file);
+}
 int ftruncate(int file, off_t size) {
   return stops("ftruncate", Act::Write, file) ? -1 : real<int (*)(int, off_t)>("ftruncate")(file, size);
 }
@@ -243,30 +265,42 @@ int fclose(FILE* file) {
 }
 
 int rename(const char* from, const char* to) {
-  return fails("rename", Act::Create, absolute(AT_FDCWD, to)) ? -1 : real<int (*)(const char*, const char*)>("rename")(from, to);
+  return fails("rename", Act::Create, absolute(AT_FDCWD, to))
+             ? -1
+             : real<int (*)(const char*, const char*)>("rename")(from, to);
 }
 
 int link(const char* from, const char* to) {
-  return fails("link", Act::Create, absolute(AT_FDCWD, to)) ? -1 : real<int (*)(const char*, const char*)>("link")(from, to);
+  return fails("link", Act::Create, absolute(AT_FDCWD, to))
+             ? -1
+             : real<int (*)(const char*, const char*)>("link")(from, to);
 }
 
 int mkdir(const char* path, mode_t mode) {
-  return fails("mkdir", Act::Create, absolute(AT_FDCWD, path)) ? -1 : real<int (*)(const char*, mode_t)>("mkdir")(path, mode);
+  return fails("mkdir", Act::Create, absolute(AT_FDCWD, path))
+             ? -1
+             : real<int (*)(const char*, mode_t)>("mkdir")(path, mode);
 }
 
 int unlink(const char* path) {
-  return fails("unlink", Act::Change, absolute(AT_FDCWD, path)) ? -1 : real<int (*)(const char*)>("unlink")(path);
+  return fails("unlink", Act::Change, absolute(AT_FDCWD, path)) ? -1
+                                                                : real<int (*)(const char*)>("unlink")(path);
 }
 
 int unlinkat(int folder, const char* path, int flags) {
-  return fails("unlinkat", Act::Change, absolute(folder, path)) ? -1 : real<int (*)(int, const char*, int)>("unlinkat")(folder, path, flags);
+  return fails("unlinkat", Act::Change, absolute(folder, path))
+             ? -1
+             : real<int (*)(int, const char*, int)>("unlinkat")(folder, path, flags);
 }
 
 int remove(const char* path) {
-  return fails("remove", Act::Change, absolute(AT_FDCWD, path)) ? -1 : real<int (*)(const char*)>("remove")(path);
+  return fails("remove", Act::Change, absolute(AT_FDCWD, path)) ? -1
+                                                                : real<int (*)(const char*)>("remove")(path);
 }
 
 int truncate(const char* path, off_t size) {
-  return fails("truncate", Act::Change, absolute(AT_FDCWD, path)) ? -1 : real<int (*)(const char*, off_t)>("truncate")(path, size);
+  return fails("truncate", Act::Change, absolute(AT_FDCWD, path))
+             ? -1
+             : real<int (*)(const char*, off_t)>("truncate")(path, size);
 }
 }

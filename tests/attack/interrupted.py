@@ -1,10 +1,12 @@
 """Commands that die or fail in the middle: kills at random moments, faults at single file-system calls."""
+import itertools
 import os
 import shutil
 import time
 
 from support import TINY, differences, is_killed, is_sentence, read, run_bytes, set_of_series
 
+# as the library names them
 KINDS = ["kill", "ENOSPC", "EIO", "full", "short"]
 
 
@@ -14,7 +16,6 @@ class Command:
     def __init__(self, attack, name, words, prepare=None, resume=None):
         self.attack, self.name, self.words, self.prepare, self.resume = attack, name, words, prepare, resume
         self.folder = attack.path(name)
-        self.calls = {}
         self.fresh()
         begin = time.monotonic()
         attack.works(*words)
@@ -66,15 +67,14 @@ class Command:
         if difference:
             self.attack.find(f"{self.name}: {how}: not as without it: {difference}")
 
-    def count(self, library, kind):
-        """The number of calls at which a kind of fault can happen."""
-        if kind not in self.calls:
-            self.fresh()
-            log = self.attack.path("calls")
-            self.attack.works(*self.words, environment=fault(library, self.folder, kind, 0, log))
-            self.calls[kind] = int(read(log).split()[1])
-            os.remove(log)
-        return self.calls[kind]
+    def count(self, library):
+        """The number of calls at which each kind of fault can happen."""
+        self.fresh()
+        log = self.attack.path("calls")
+        self.attack.works(*self.words, environment=fault(library, self.folder, "", 0, log))
+        counts = {kind: int(count) for kind, count in (line.split() for line in read(log).decode().splitlines())}
+        os.remove(log)
+        return counts
 
 
 def fault(library, folder, kind, call, log):
@@ -103,34 +103,6 @@ def commands(attack, epochs):
                                       attack.path("predict", "p.csv")], older("p.csv"))
 
 
-def kills(attack):
-    """Random kills, one after another until the command has finished."""
-    some = list(commands(attack, epochs=30))
-    weights = [7, 1, 1, 1]
-    start = min(command.seconds for command in some) * 0.6
-    while attack.time_left() > 0:
-        command = attack.random.choices(some, weights)[0]
-        command.fresh()
-        how = []
-        for _ in range(attack.random.randint(1, 4)):
-            process = attack.start(*command.again())
-            delay = start + attack.random.random() * (command.seconds - start) * 1.1
-            try:
-                process.wait(timeout=delay)
-            except Exception:
-                process.kill()
-                attack.tries += 1
-                how.append(f"{delay:.2f} s")
-            process.communicate()
-            if not is_killed(process.returncode) and process.returncode != 0:
-                attack.find(f"{command.name}: after kills at {', '.join(how)}: exit {process.returncode}")
-            if not is_killed(process.returncode):
-                break
-            command.check_between(f"killed after {how[-1]}")
-        command.finish(f"killed after {', '.join(how)}")
-    attack.notes.append(f"{attack.tries} kills")
-
-
 def inject(attack, command, kind, call):
     """One fault, and the same command again."""
     command.fresh()
@@ -156,15 +128,56 @@ def inject(attack, command, kind, call):
     command.finish(how)
 
 
-def faults(attack):
-    """Every file-system call in turn, in random order; those that there is time for."""
-    plan = []
-    for command in commands(attack, epochs=2):
-        for kind in KINDS:
-            plan += [(command, kind, call) for call in range(1, command.count(attack.options.faults, kind) + 1)]
-    attack.random.shuffle(plan)
-    for done, (command, kind, call) in enumerate(plan):
+def planned(attack, epochs, kinds):
+    """Every file-system call of every command, in random order, one command after another; those that there is
+    time for."""
+    plans = []
+    for command in commands(attack, epochs):
+        counts = command.count(attack.options.faults)
+        plans.append([(command, kind, call) for kind in kinds for call in range(1, counts[kind] + 1)])
+        attack.random.shuffle(plans[-1])
+    plan = [entry for turn in itertools.zip_longest(*plans) for entry in turn if entry]
+    for command, kind, call in plan:
         if attack.time_left() < 0:
             break
         inject(attack, command, kind, call)
-    attack.notes.append(f"{attack.tries} of {len(plan)} faults")
+    attack.notes.append(f"{attack.tries} of {len(plan)} calls")
+
+
+def faults(attack):
+    planned(attack, 2, KINDS)
+
+
+def kills(attack):
+    """At random moments; in the short version at calls, which are the same each time."""
+    if attack.options.short:
+        planned(attack, 3, ["kill"])
+    else:
+        random_kills(attack)
+
+
+def random_kills(attack):
+    """Random kills, one after another until the command has finished."""
+    some = list(commands(attack, epochs=30))
+    weights = [7, 1, 1, 1]
+    start = min(command.seconds for command in some) * 0.6
+    while attack.time_left() > 0:
+        command = attack.random.choices(some, weights)[0]
+        command.fresh()
+        how = []
+        for _ in range(attack.random.randint(1, 4)):
+            process = attack.start(*command.again())
+            delay = start + attack.random.random() * (command.seconds - start) * 1.1
+            try:
+                process.wait(timeout=delay)
+            except Exception:
+                process.kill()
+                attack.tries += 1
+                how.append(f"{delay:.2f} s")
+            process.communicate()
+            if not is_killed(process.returncode) and process.returncode != 0:
+                attack.find(f"{command.name}: after kills at {', '.join(how)}: exit {process.returncode}")
+            if not is_killed(process.returncode):
+                break
+            command.check_between(f"killed after {how[-1]}")
+        command.finish(f"killed after {', '.join(how)}")

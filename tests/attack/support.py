@@ -151,7 +151,7 @@ def differences(found, expected):
         if found.get(name) == value:
             continue
         extra = ""
-        if name == "files":
+        if name.endswith("files") and name in found:
             extra = f" (more {sorted(set(found[name]) - set(value))}, fewer {sorted(set(value) - set(found[name]))})"
         texts.append(name + extra)
     return ", ".join(texts)

@@ -79,8 +79,9 @@ void read_csv_folder(std::string_view bytes) {
 // arrays one after another, each after a byte for its name: in an archive any change would break the checksum
 void read_arrays(std::string_view arrays) {
   static const std::vector<std::string> kNames = {
-      "values",  "times",     "offsets", "labels",       "channels", "classes",      "ids",      "parts", "statics",
-      "targets", "time_unit", "lengths", "target_names", "groups",   "step_labels",  "time_zero", "static_names"};
+      "values",       "times",  "offsets",     "labels",    "channels",    "classes",
+      "ids",          "parts",  "statics",     "targets",   "time_unit",   "lengths",
+      "target_names", "groups", "step_labels", "time_zero", "static_names"};
   constexpr std::string_view kMagic = "\x93NUMPY";
   std::vector<std::pair<std::string, std::string>> members;
   for (size_t at = arrays.find(kMagic, 1); at != std::string_view::npos;) {
@@ -104,7 +105,8 @@ void read_zip(std::string_view bytes) {
 void read_deflate(std::string_view bytes) {
   static const std::string kArchive = data::zip({{"m", std::string(64, 'x')}}, data::Packing::Stored);
   const std::string name = "m", packed(bytes.substr(0, 65535));
-  std::string archive = kArchive.substr(0, 30) + name + packed, directory = kArchive.substr(30 + name.size() + 64);
+  std::string archive = kArchive.substr(0, 30) + name + packed,
+              directory = kArchive.substr(30 + name.size() + 64);
   const auto put = [](std::string& to, size_t at, size_t value, size_t count) {
     for (size_t i = 0; i < count; ++i) to[at + i] = static_cast<char>(value >> (8 * i) & 0xff);
   };

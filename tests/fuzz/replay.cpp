@@ -46,8 +46,9 @@ std::vector<std::string> seeds_of(const fs::path& folder) {
 // one to four changes of bytes or pieces, of which some come from another seed
 std::string mutated(std::string text, const std::string& other, std::mt19937_64& random) {
   const auto below = [&](size_t n) { return n == 0 ? 0 : random() % n; };
-  static const std::vector<std::string> kWords = {"-1", "1e308", "NaN", "9223372036854775807", "\xff\xff\xff\xff",
-                                                  std::string(4, '\0'), "\xe9", "\n", ",", "\x1e", "\"", "2020-02-30"};
+  static const std::vector<std::string> kWords = {
+      "-1", "1e308", "NaN", "9223372036854775807", "\xff\xff\xff\xff", std::string(4, '\0'), "\xe9", "\n",
+      ",",  "\x1e",  "\"",  "2020-02-30"};
   for (size_t changes = 1 + below(4); changes > 0; --changes) {
     const size_t at = below(text.size() + 1), count = below(std::min<size_t>(text.size() - at, 32) + 1);
     switch (below(6)) {
@@ -91,8 +92,8 @@ void attack(const fuzz::Format& format, const std::vector<std::string>& seeds, u
 }
 
 // whether the process of a format ended well; prints a row of the table
-bool survives(const fuzz::Format& format, const fs::path& corpus, uint64_t seed, double seconds, const fs::path& to,
-              int64_t& all) {
+bool survives(const fuzz::Format& format, const fs::path& corpus, uint64_t seed, double seconds,
+              const fs::path& to, int64_t& all) {
   const std::vector<std::string> seeds = seeds_of(corpus / format.name);
   auto* shared = static_cast<Shared*>(
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));

@@ -63,8 +63,8 @@ void read_cache(std::string_view bytes) {
 }  // namespace
 
 const std::vector<Format>& run_formats() {
-  static const std::vector<Format> kFormats = {{"config", read_config}, {"run-config", read_run_config},
-                                               {"run", read_run},       {"model", read_model},
+  static const std::vector<Format> kFormats = {{"config", read_config},   {"run-config", read_run_config},
+                                               {"run", read_run},         {"model", read_model},
                                                {"tensors", read_tensors}, {"cache", read_cache}};
   return kFormats;
 }
