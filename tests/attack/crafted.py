@@ -229,6 +229,11 @@ def damaged_run(attack, model):
         outcome = attack.run("report", model)
         attack.expect(outcome.code == 0, f"metrics.jsonl with {name}: {outcome}")
     write(metrics, whole)
+    # a log that cannot be written is said
+    run = attack.path("run log")
+    os.makedirs(os.path.join(run, "log.txt"))
+    outcome = attack.run("train", "spirals:samples=40", "--out", run, *TRAIN)
+    attack.expect("log.txt" in outcome.err, f"a log that cannot be written: {outcome}")
     for name in ("result.json", "config.json", "report.json", "data.json"):
         path = os.path.join(model, name)
         kept = read(path)
