@@ -134,8 +134,12 @@ void read_physionet2019(std::string_view bytes) {
   check(read_data((scratch_folder() / "2019").string(), {.skip_bad = bytes.size() % 2 == 1}));
 }
 
-// a file whose name says nothing
-void read_any(std::string_view bytes) { check(read_data(write_scratch("any", bytes))); }
+// a file whose name says nothing, or a folder without files
+void read_any(std::string_view bytes) {
+  const std::string file = write_scratch("any/any", bytes);
+  if (bytes.empty()) std::filesystem::remove(file);
+  check(read_data(bytes.empty() ? (scratch_folder() / "any").string() : file));
+}
 
 // times of a set: all numbers, or all dates
 void read_times(std::string_view bytes) {

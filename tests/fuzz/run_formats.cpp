@@ -17,6 +17,7 @@ using namespace fastweights;
 void read_config(std::string_view bytes) {
   const ModelConfig config = config_from_json(std::string(bytes));
   require(config_from_json(to_json(config)) == config);
+  check_config(config);
 }
 
 void read_run_config(std::string_view bytes) {
