@@ -105,6 +105,17 @@ TEST(Npz, BrokenArraysSayWhatIsWrong) {
             "f: a: expected 8 bytes of data for the shape, got 9");
 }
 
+// the product of these sizes is 8 times a small number only if it wraps
+TEST(Npz, AShapeThatOverflowsIsRefused) {
+  for (const char* shape : {"(1, 63995, 864758687727616)", "(4294967296, 4294967296, 2)",
+                            "(0, 999999999999999, 999999999999999)"}) {
+    const std::string said = refusal([&] {
+      parse_npy(npy(header("<f8", shape), raw<double>({1, 2, 3, 4})), "f: a");
+    });
+    EXPECT_EQ(said, "f: a: expected more data for the shape and 8 bytes per element, got 32 bytes") << shape;
+  }
+}
+
 TEST(Npz, BrokenArchivesSayWhatIsWrong) {
   const auto said = [](const std::string& bytes) { return refusal([&] { unzip(bytes, "f"); }); };
   const std::string good = zip({{"a.npy", "content"}}, Packing::Stored);
