@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "data/files.h"
 #include "data/sha256.h"
+#include "data/text.h"
 #include "fastweights/safetensors.h"
 
 namespace fastweights::data {
@@ -209,7 +210,7 @@ DataSet read_cached(const std::string& path, const ReadOptions& options, const s
     fs::create_directories(cache_dir);
     save_prepared(file, data, key);
   } catch (const std::exception& error) {
-    data.head.notes.push_back(message("not cached: ", error.what()));
+    data.head.notes.push_back(decoded(message("not cached: ", error.what())).text);
   }
   return data;
 }

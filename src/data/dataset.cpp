@@ -142,7 +142,7 @@ int64_t DataSet::length(int64_t sample) const {
 DataSet collect_series(DataHead head, const std::vector<Series>& series) {
   if (head.classes.empty()) head.classes = found_classes(series);
   Utf8Names utf8;
-  head.name = utf8(head.name);
+  for (std::string* text : {&head.name, &head.time_unit, &head.time_zero}) *text = utf8(*text);
   for (auto* list : {&head.channels, &head.statics, &head.targets, &head.classes, &head.skipped, &head.notes})
     utf8(*list);
   DataSet data = {.head = std::move(head)};

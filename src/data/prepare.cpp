@@ -184,7 +184,7 @@ struct Scaled {
 void check_scaled(const DataSet& data, const Scaled& table) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   const size_t columns = table.names.size();
-  for (size_t i = 0; i < table.values.size(); ++i) {
+  for (size_t i = 0; columns > 0 && i < table.values.size(); ++i) {
     const Scale& scale = table.scales[i % columns];
     const double x = table.values[i];
     if (std::isnan(x)) continue;

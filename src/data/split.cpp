@@ -176,8 +176,6 @@ Json parsed_split(const std::string& text, const std::string& file) {
     return parse_json(text);
   } catch (const std::invalid_argument& error) {
     throw std::runtime_error(file + ": " + error.what());
-  } catch (const nlohmann::json::exception&) {
-    throw std::runtime_error(file + ": not JSON in UTF-8");
   }
 }
 
