@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "data_options.h"
 #include "fastweights/data.h"
 
@@ -87,7 +88,7 @@ void print_classes(const DataSet& data) {
   for (size_t k = 0; k < counts.size(); ++k) {
     if (k == data.head.classes.size() && counts[k] == 0) continue;
     const std::string name = k < data.head.classes.size() ? data.head.classes[k] : "(unknown)";
-    std::printf("  %-16s %7lld %5.1f %%  %s\n", name.c_str(), static_cast<long long>(counts[k]),
+    std::printf("  %-16s %7lld %5.1f %%  %s\n", printable(name).c_str(), static_cast<long long>(counts[k]),
                 100 * static_cast<double>(counts[k]) / static_cast<double>(data.samples()),
                 bar(static_cast<double>(counts[k]) / std::max(most, 1.0)).c_str());
   }
@@ -112,7 +113,7 @@ void print_lengths(const DataSet& data, const Lengths& l) {
 void print_info(const DataSet& data) {
   const Lengths l = lengths(data);
   const DataHead& head = data.head;
-  std::printf("%s (%s)\n", head.name.c_str(), head.origin.c_str());
+  std::printf("%s (%s)\n", printable(head.name).c_str(), printable(head.origin).c_str());
   std::printf("  series           %lld\n  rows             %lld\n", static_cast<long long>(data.samples()),
               static_cast<long long>(data.rows()));
   std::printf("  lengths          %lld to %lld, median %lld\n", static_cast<long long>(l.least),
@@ -123,8 +124,8 @@ void print_info(const DataSet& data) {
   if (!head.targets.empty()) std::printf("  targets          %zu\n", head.targets.size());
   const std::string unit = head.time_unit.empty() ? "numbers without a unit (set one with --time-unit)"
                                                   : "in units of '" + head.time_unit + "'";
-  std::printf("  times            %s%s%s\n", unit.c_str(), head.time_zero.empty() ? "" : ", 0 is ",
-              head.time_zero.c_str());
+  std::printf("  times            %s%s%s\n", printable(unit).c_str(), head.time_zero.empty() ? "" : ", 0 is ",
+              printable(head.time_zero).c_str());
   std::map<Part, int64_t> parts;
   for (const Part part : data.parts) ++parts[part];
   if (parts.size() > 1 || !parts.contains(Part::Any))
@@ -138,8 +139,8 @@ void print_info(const DataSet& data) {
   std::printf("\n%-24s %9s %12s %12s %12s\n", "channel", "missing", "mean", "least", "most");
   for (size_t c = 0; c < head.channels.size(); ++c) {
     const Channel x = channel(data, c);
-    std::printf("%-24s %7.1f %% %12.5g %12.5g %12.5g\n", head.channels[c].c_str(), 100 * x.missing, x.mean,
-                x.least, x.most);
+    std::printf("%-24s %7.1f %% %12.5g %12.5g %12.5g\n", printable(head.channels[c]).c_str(), 100 * x.missing,
+                x.mean, x.least, x.most);
   }
 }
 
@@ -157,6 +158,7 @@ void print_json(const DataSet& data) {
                {"time_zero", data.head.time_zero},
                {"missing", missing_share(data)},
                {"skipped", data.head.skipped},
+               {"notes", data.head.notes},
                {"lengths", {{"least", l.least}, {"median", l.median}, {"most", l.most}}}};
   if (!data.labels.empty()) {
     std::vector<int64_t> counts = class_counts(data);
@@ -168,17 +170,21 @@ void print_json(const DataSet& data) {
 }
 
 void fetch_set(const DataCommand& command) {
-  const std::string folder = fetch_data(command.name, command.data.data_dir, [](int64_t done, int64_t all) {
+  const auto progress = [](int64_t done, int64_t all) {
     std::fprintf(stderr, "\r%.1f MB%s", static_cast<double>(done) / 1e6,
                  all > 0 ? message(" of ", (all + 500000) / 1000000, " MB").c_str() : "");
-  });
+  };
+  const auto note = [](const std::string& line) {
+    std::fprintf(stderr, "\nnote: %s\n", printable(line).c_str());
+  };
+  const std::string folder = fetch_data(command.name, command.data.data_dir, progress, note);
   std::fprintf(stderr, "\n");
   std::printf("%s\n", folder.c_str());
 }
 
 }  // namespace
 
-void add_data(CLI::App& program, Session&) {
+void add_data(CLI::App& program, Session& session) {
   auto command = std::make_shared<DataCommand>();
   CLI::App* app = program.add_subcommand("data", "Inspect, download, convert and cache data");
   app->require_subcommand(1);
@@ -196,10 +202,17 @@ void add_data(CLI::App& program, Session&) {
   auto preparing = std::make_shared<DataCommand>();
   CLI::App* prepare = app->add_subcommand("prepare", "Read data into the cache, for fast loading later");
   add_data_options(*prepare, preparing->data, "data to cache");
-  prepare->callback([preparing] {
+  prepare->callback([preparing, &session] {
     const DataSet data = read(preparing->data, data_config(preparing->data));
-    std::printf("%lld series in %s\n", static_cast<long long>(data.samples()),
-                preparing->data.cache_dir.c_str());
+    const std::vector<std::string>& notes = data.head.notes;
+    const bool cached = std::none_of(notes.begin(), notes.end(),
+                                     [](const std::string& note) { return note.starts_with("not cached"); });
+    if (cached) {
+      std::printf("%lld series in %s\n", static_cast<long long>(data.samples()),
+                  preparing->data.cache_dir.c_str());
+    } else {
+      session.exit_status = 1;
+    }
   });
 
   auto converting = std::make_shared<DataCommand>();

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "fastweights/device.h"
 
 namespace fastweights::cli {
@@ -41,6 +42,14 @@ ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
     };
   }
   return read;
+}
+
+// the first lines of a list
+void print_list(const char* word, const std::vector<std::string>& lines) {
+  constexpr size_t kShown = 10;
+  for (size_t i = 0; i < lines.size() && i < kShown; ++i)
+    std::fprintf(stderr, "%s: %s\n", word, printable(lines[i]).c_str());
+  if (lines.size() > kShown) std::fprintf(stderr, "%s: %zu more\n", word, lines.size() - kShown);
 }
 
 }  // namespace
@@ -102,6 +111,15 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
     options.changes.emplace_back([](ReadOptions& read) { read.skip_bad = true; });
   };
   command.add_flag_callback("--skip-bad", skip_bad, "skip malformed files and list them")->group(group);
+  const auto take_limit = [&options](const double& bytes) {
+    options.changes.emplace_back([=](ReadOptions& read) { read.read_limit = static_cast<int64_t>(bytes); });
+  };
+  command
+      .add_option_function<double>(
+          "--read-limit", take_limit,
+          "bytes that reading a file may take, such as 8e9; default: half of the memory")
+      ->check(CLI::Range(1.0, 9e18))
+      ->group(group);
   command.add_option("--cache-dir", options.cache_dir, "folder for cached data (FASTWEIGHTS_CACHE)")
       ->capture_default_str()
       ->group(group);
@@ -137,7 +155,7 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
       stderr,
       "fastweights: the prediction for series '%s' at time %g is not finite; the usual cause is a gap much "
       "longer than the median: train with --set model.solver.max_step=1\n",
-      data.ids[static_cast<size_t>(sample)].c_str(), predictions.times[row].item<double>());
+      printable(data.ids[static_cast<size_t>(sample)]).c_str(), predictions.times[row].item<double>());
   session.exit_status = 3;
   return false;
 }
@@ -146,11 +164,13 @@ DataSet read(const DataOptions& options, const DataConfig& config) {
   const ReadOptions how = read_options(options, config);
   DataSet data =
       options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
-  constexpr size_t kShown = 10;
-  const std::vector<std::string>& skipped = data.head.skipped;
-  for (size_t i = 0; i < skipped.size() && i < kShown; ++i)
-    std::fprintf(stderr, "skipped: %s\n", skipped[i].c_str());
-  if (skipped.size() > kShown) std::fprintf(stderr, "skipped: %zu more\n", skipped.size() - kShown);
+  // data to predict may be a few rows, in which much is missing
+  if (options.label_columns == LabelColumns::Required) {
+    const std::vector<std::string> warnings = data_warnings(data);
+    data.head.notes.insert(data.head.notes.end(), warnings.begin(), warnings.end());
+  }
+  print_list("skipped", data.head.skipped);
+  print_list("note", data.head.notes);
   return data;
 }
 

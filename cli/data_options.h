@@ -26,7 +26,7 @@ DataConfig data_config(const DataOptions& options, const DataConfig& defaults = 
 /// Data for a trained model: columns not given on the command line are those of its training data.
 DataConfig data_for_model(const DataOptions& options, const std::string& run, const Preparation& preparation);
 
-/// Reads through the cache with a progress line on a terminal; lists skipped files on stderr.
+/// Reads through the cache with a progress line on a terminal; lists skipped files and notes on stderr.
 DataSet read(const DataOptions& options, const DataConfig& config);
 
 /// Whether all outputs are numbers; otherwise says of which series they are not, and sets the exit status.

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "commands.h"
 #include "fastweights/environment.h"
 
@@ -48,6 +50,24 @@ std::string unknown_option(const CLI::App& program, int argc, char** argv) {
   const std::vector<std::string> extras = program.remaining(true);
   return "unexpected argument '" + (extras.empty() ? "" : extras.front()) + "' for '" + app->get_name() +
          "'; see fastweights " + app->get_name() + " --help";
+}
+
+// for a terminal: no stack trace of LibTorch after the sentence, no control characters, not endless
+std::string shown_error(std::string text) {
+  constexpr size_t kLongest = 4000;
+  if (text == std::bad_alloc().what())
+    text =
+        "the command needs more memory than there is; --batch-size and --memory-limit reduce that of "
+        "training";
+  for (const char* trace : {"\nException raised from", "\nframe #"}) text = text.substr(0, text.find(trace));
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
+  std::string shown;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    shown += (at == 0 ? "" : "\n") + printable(std::string_view(text).substr(at, end - at));
+    at = end + 1;
+  }
+  return shown;
 }
 
 int run(int argc, char** argv) {
@@ -105,11 +125,7 @@ int main(int argc, char** argv) {
   try {
     return fastweights::cli::run(argc, argv);
   } catch (const std::exception& error) {
-    // errors of LibTorch have a stack trace after the sentence
-    std::string text = error.what();
-    for (const char* trace : {"\nException raised from", "\nframe #"})
-      text = text.substr(0, text.find(trace));
-    std::fprintf(stderr, "fastweights: %s\n", text.c_str());
+    std::fprintf(stderr, "fastweights: %s\n", fastweights::cli::shown_error(error.what()).c_str());
     return 1;
   }
 }

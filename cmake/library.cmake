@@ -21,8 +21,10 @@ fastweights_layer(base
   src/base/json_fields.cpp
   src/base/lyndon.cpp
   src/base/nearest.cpp
+  src/base/printable.cpp
   src/base/random.cpp
-  src/base/tableau.cpp)
+  src/base/tableau.cpp
+  src/base/utf8.cpp)
 
 fastweights_layer(control ABOVE tensor kernels base
   SOURCES
@@ -35,6 +37,7 @@ fastweights_layer(data ABOVE tensor base
   src/data/arff_reader.cpp
   src/data/cache.cpp
   src/data/catalogue.cpp
+  src/data/counts.cpp
   src/data/csv_folder.cpp
   src/data/csv_reader.cpp
   src/data/csv_table.cpp
@@ -58,6 +61,7 @@ fastweights_layer(data ABOVE tensor base
   src/data/ts_reader.cpp
   src/data/ts_writer.cpp
   src/data/unpack.cpp
+  src/data/warnings.cpp
   src/data/writers.cpp
   src/data/zip.cpp)
 

@@ -6,16 +6,14 @@
 #include <utility>
 #include <vector>
 
-/// Data sets of time series: reading, writing, splitting, scaling, downloading. Standard library only; task.h
-/// turns data sets into tensors.
+/// Data sets of time series. Standard library only; task.h turns them into tensors.
 ///
 ///     const DataSet data = read_data("patients.csv", {.columns = {.group = "patient"}});
 ///     const Split parts = split_data(data);
 ///     const Preparation preparation = fit_preparation(data, parts.train, {});
 ///
-/// Each series has its own times and its own length. Readers do not fill, scale or pad; NaN marks a value
-/// that was not observed. An error in a file is a std::runtime_error with file, row and column, and with what
-/// was expected and found.
+/// Readers do not fill, scale or pad; NaN marks a value that was not observed. An error in a file is a
+/// std::runtime_error with the file, the row and the column, what was found and what was expected.
 
 namespace fastweights {
 
@@ -45,6 +43,7 @@ struct DataHead {
   std::string time_unit = {};             ///< "hour", "second", "step", ...; empty: unknown
   std::string time_zero = {};             ///< the date of time 0, if times were dates
   std::vector<std::string> skipped = {};  ///< omitted files, each with the reason
+  std::vector<std::string> notes = {};    ///< what a reader assumed, such as an encoding
 };
 
 /// Series stored one after another: sample b owns the rows offsets[b] .. offsets[b + 1] - 1.
@@ -69,8 +68,8 @@ struct DataSet {
 };
 
 /// Builds a set. Checks that each series has the head's channels, static features and targets, at least one
-/// row, finite and increasing times, and no infinite value. If the head lists no classes, the labels found
-/// become the classes, in numerical order if all are numbers, otherwise in alphabetical order.
+/// row, finite and increasing times, and no infinite value. Names become UTF-8. If the head lists no classes,
+/// the labels found become the classes, in numerical order if all are numbers, otherwise alphabetically.
 DataSet collect_series(DataHead head, const std::vector<Series>& series);
 
 /// The given samples, in the given order.
@@ -100,7 +99,8 @@ struct ReadOptions {
   /// Names the unit of numeric times; dates are converted to it: "second", "minute", "hour" or "day".
   std::string time_unit = {};
   SpeechForm speech = SpeechForm::Mfcc;
-  bool skip_bad = false;  ///< omit malformed files of a folder and list them in DataHead::skipped
+  bool skip_bad = false;   ///< omit malformed files of a folder and list them in DataHead::skipped
+  int64_t read_limit = 0;  ///< bytes that reading a file may take; 0: half of the machine's memory
   /// Called repeatedly with the number of files read so far and their total.
   std::function<void(int64_t, int64_t)> progress = {};
 };
@@ -112,9 +112,8 @@ std::vector<std::pair<std::string, std::string>> built_in_sets();
 /// Reads a file, a folder, or a built-in set by name.
 DataSet read_data(const std::string& path, const ReadOptions& options = {});
 
-/// read_data() with a cache file in cache_dir. The cache is rebuilt if it is missing or damaged, or if the
-/// data changed: the bytes of a file; names, sizes and modification times in a folder. Built-in sets are
-/// generated each time.
+/// read_data() with a cache file in cache_dir, rebuilt if it is missing or damaged, or if the bytes of a file
+/// or names, sizes, inodes or times in a folder changed. If it cannot be written, a note says so.
 DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir);
 
 /// Writes a set as csv, csv-folder, npz or ts (empty: by the extension of the path). Values read back
@@ -130,8 +129,7 @@ struct SplitConfig {
   double validation = 0.15, test = 0.15;  ///< fractions
   int64_t seed = 1;
   int64_t folds = 5, fold = 0;
-  /// A JSON file {"train": [...], "validation": [...], "test": [...]} of sample indices from 0, or ids.
-  /// Without "train", all other series are for training.
+  /// JSON of indices or ids: {"train": [...], "validation": [...], "test": [...]}; no "train": all others
   std::string indices = {};
 };
 
@@ -140,12 +138,10 @@ struct Split {
   SplitRule rule = SplitRule::Random;            ///< the rule that was applied
 };
 
-/// Divides a set. If the source marks training series but no validation part, the fraction
-/// config.validation of them is held out.
+/// If the source marks training series but no validation part, config.validation of them is held out.
 Split split_data(const DataSet& data, const SplitConfig& config = {});
 
-/// Standard: mean and standard deviation. Robust: median and interquartile range / 1.349, insensitive to
-/// outliers. Both are computed from observed training values only.
+/// Standard: mean and standard deviation. Robust: median and interquartile range / 1.349.
 enum class Scaling { Standard, Robust, None };
 
 struct PrepareConfig {
@@ -153,8 +149,7 @@ struct PrepareConfig {
   double clip = 10;          ///< scaled values are clipped to [-clip, clip]; 0: no clipping
   bool time_channel = true;  ///< adds elapsed time as the first channel
   bool intensity = false;    ///< adds a channel per channel: the number of observations so far
-  /// Final values of elapsed time (in median gaps) and of observation counts in a mean series after scaling.
-  /// If the values of the data are smaller, they are not scaled up. 0: no scaling.
+  /// Elapsed time, in median gaps, and counts at the end of a mean series; never scaled up; 0: not scaled.
   double typical_time = 3, typical_count = 10;
 };
 
@@ -180,12 +175,16 @@ struct Preparation {
   int64_t model_statics() const;
 };
 
+/// An error names a value that is too large to be scaled.
 Preparation fit_preparation(const DataSet& train, const PrepareConfig& config = {});
 Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
                             const PrepareConfig& config);
 
-/// The data with the preparation's channels, static features, targets and classes, in its order. A missing
-/// one is an error, additional ones are dropped; labels of unknown classes become unknown.
+/// Columns without any value, and values more than a million interquartile ranges from the median.
+std::vector<std::string> data_warnings(const DataSet& data);
+
+/// The data with the preparation's channels, static features, targets and classes. A missing one is an error,
+/// additional ones are dropped; labels of unknown classes become unknown.
 DataSet match_data(const DataSet& data, const Preparation& preparation);
 
 /// Published data sets that fetch_data() can download: name and description, in alphabetical order.
@@ -193,8 +192,9 @@ std::vector<std::pair<std::string, std::string>> known_sets();
 
 /// Downloads and unpacks a known set into `data_dir`/`name`, unless that folder exists, and returns the
 /// folder, which appears only when it is complete. Needs libcurl, and libarchive for archives. `progress` is
-/// called with the bytes so far and in total (0: unknown).
+/// called with the bytes so far and in total (0: unknown), `note` for each file without a published checksum.
 std::string fetch_data(const std::string& name, const std::string& data_dir,
-                       const std::function<void(int64_t, int64_t)>& progress = {});
+                       const std::function<void(int64_t, int64_t)>& progress = {},
+                       const std::function<void(const std::string&)>& note = {});
 
 }  // namespace fastweights

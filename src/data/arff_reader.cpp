@@ -2,6 +2,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/checked.h"
+#include "data/files.h"
 #include "data/parsers.h"
 #include "data/readers.h"
 
@@ -246,7 +248,7 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
 
 }  // namespace
 
-Parsed parse_arff(std::string_view text, const std::string& file) {
+Parsed parse_arff(std::string_view text, const std::string& file, size_t limit) {
   require_text(text, file);
   Lines lines(text);
   const ArffHeader header = read_arff_header(lines, file);
@@ -258,6 +260,7 @@ Parsed parse_arff(std::string_view text, const std::string& file) {
     if (line.empty() || line.front() == '%') continue;
     const Location location = {file, lines.row(), 1};
     if (line.front() == '{') refuse(location, "expected comma-separated values, got a sparse case in {}");
+    require_memory(checked_product({parsed.series.size(), kSeriesBytes}), limit, file, "its series");
     read_case(parsed, header, lines.line(), location);
   }
   if (parsed.series.empty()) refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "no case after @data");

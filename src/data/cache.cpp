@@ -1,7 +1,10 @@
 #include "data/cache.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -10,6 +13,7 @@
 #include "base/error.h"
 #include "data/files.h"
 #include "data/sha256.h"
+#include "data/text.h"
 #include "fastweights/safetensors.h"
 
 namespace fastweights::data {
@@ -18,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // changes whenever a reader or this format changes: caches of other versions are rebuilt
-constexpr const char* kFormat = "fastweights-data-1";
+constexpr const char* kFormat = "fastweights-data-2";
 
 // detects damage at memory speed: four chains of multiplications over words
 std::string fingerprint(const Tensor& tensor) {
@@ -105,6 +109,7 @@ void visit_members(Data& data, const Visit& visit) {
   visit("head.time_unit", data.head.time_unit);
   visit("head.time_zero", data.head.time_zero);
   visit("head.skipped", data.head.skipped);
+  visit("head.notes", data.head.notes);
   visit("ids", data.ids);
   visit("groups", data.groups);
   visit("parts", data.parts);
@@ -140,9 +145,12 @@ std::string contents_key(const std::string& path) {
   if (!fs::is_directory(path)) return sha256_of_file(path);
   Sha256 sum;
   for (const std::string& file : files_below(path, "")) {
-    const fs::directory_entry entry(file);
-    sum.add(message(fs::path(file).lexically_relative(path).string(), "\n", entry.file_size(), "\n",
-                    entry.last_write_time().time_since_epoch().count(), "\n"));
+    struct stat status = {};
+    if (stat(file.c_str(), &status) != 0) throw std::runtime_error(file + ": " + std::strerror(errno));
+    // an edit may keep the size and set the time of modification back, but not the time of change
+    sum.add(message(fs::path(file).lexically_relative(path).string(), "\n", status.st_size, "\n",
+                    status.st_ino, "\n", status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec, "\n",
+                    status.st_ctim.tv_sec, ".", status.st_ctim.tv_nsec, "\n"));
   }
   return sum.digest();
 }
@@ -186,9 +194,11 @@ std::optional<DataSet> load_prepared(const std::string& file, const std::string&
 
 DataSet read_cached(const std::string& path, const ReadOptions& options, const std::string& cache_dir,
                     const std::function<DataSet()>& read) {
-  if (!fs::exists(path)) return read();
+  // built-in sets, and pipes, which can be read once
+  std::error_code none;
+  if (!fs::is_regular_file(path, none) && !fs::is_directory(path, none)) return read();
   const std::string file = cache_file(path, options, cache_dir), key = contents_key(path);
-  if (fs::exists(file)) {
+  if (fs::exists(file, none)) {
     try {
       if (std::optional<DataSet> data = load_prepared(file, key)) return std::move(*data);
     } catch (const std::exception&) {
@@ -196,8 +206,12 @@ DataSet read_cached(const std::string& path, const ReadOptions& options, const s
     }
   }
   DataSet data = read();
-  fs::create_directories(cache_dir);
-  save_prepared(file, data, key);
+  try {
+    fs::create_directories(cache_dir);
+    save_prepared(file, data, key);
+  } catch (const std::exception& error) {
+    data.head.notes.push_back(decoded(message("not cached: ", error.what())).text);
+  }
   return data;
 }
 

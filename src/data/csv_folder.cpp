@@ -4,7 +4,9 @@
 #include <set>
 
 #include "base/nearest.h"
+#include "data/counts.h"
 #include "data/csv_table.h"
+#include "data/files.h"
 #include "data/readers.h"
 
 namespace fastweights::data {
@@ -26,7 +28,8 @@ CsvColumns label_columns(TableRows& rows, const TableColumns& names) {
   const auto required = [&](const std::string& name) {
     const auto found = std::find(columns.names.begin(), columns.names.end(), name);
     if (found == columns.names.end())
-      refuse(rows.location(1), "no column '", name, "'; the nearest is '", nearest(name, columns.names), "'");
+      refuse(rows.location(1), "no column ", in_quotes(name), "; the nearest is ",
+             in_quotes(nearest(name, columns.names)));
     return static_cast<size_t>(found - columns.names.begin());
   };
   const auto has = [&](const std::string& name) {
@@ -94,7 +97,8 @@ std::vector<size_t> channel_positions(const CsvColumns& columns, const std::vect
   for (const std::string& name : channels) {
     const auto found = std::find_if(columns.channels.begin(), columns.channels.end(),
                                     [&](size_t c) { return columns.names[c] == name; });
-    if (found == columns.channels.end()) refuse(header, "no channel '", name, "', which the first file has");
+    if (found == columns.channels.end())
+      refuse(header, "no channel ", in_quotes(name), ", which the first file has");
     positions.push_back(*found);
   }
   if (columns.channels.size() != channels.size())
@@ -104,11 +108,11 @@ std::vector<size_t> channel_positions(const CsvColumns& columns, const std::vect
 }
 
 // reads times, values and step labels of one series; the first file defines the channels
-void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns& names) {
-  const std::string text = read_file(file);
-  require_text(text, file);
-  TableRows rows(text, file);
-  const CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Optional);
+void fill(Series& s, Parsed& parsed, const std::string& file, const ReadOptions& options) {
+  const TextFile table = read_text(file, options);
+  require_text(table.text, file);
+  TableRows rows(table.text, file);
+  const CsvColumns columns = read_csv_columns(rows, options.columns, CsvColumns::Ids::Optional);
   const std::vector<std::string> channels =
       parsed.head.channels.empty() ? columns.channel_names() : parsed.head.channels;
   const std::vector<size_t> positions = channel_positions(columns, channels, rows.location(1));
@@ -134,16 +138,25 @@ void fill(Series& s, Parsed& parsed, const std::string& file, const TableColumns
   s.where = file;
   parsed.head.channels = channels;
   parsed.axis = axis;
+  if (!table.note.empty()) parsed.head.notes.push_back(table.note);
 }
 
-// ids of the tables in the folder
-std::set<std::string> tables_in(const std::string& path) {
-  std::set<std::string> ids;
+// the tables in the folder by id
+std::map<std::string, std::string> tables_in(const std::string& path) {
+  std::map<std::string, std::string> tables;
   for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
     const fs::path& file = entry.path();
-    if (file.extension() == ".csv" && file.filename() != "labels.csv") ids.insert(file.stem().string());
+    if (file.extension() == ".csv" && file.filename() != "labels.csv")
+      tables.emplace(decoded(file.stem().string()).text, file.string());
   }
-  return ids;
+  return tables;
+}
+
+// a note per set: that of the first file, and the number of others
+void join_notes(std::vector<std::string>& notes) {
+  if (notes.size() < 2) return;
+  const size_t others = notes.size() - 1;
+  notes = {message(notes[0], ", and ", others, others == 1 ? " other file" : " other files", ", too")};
 }
 
 }  // namespace
@@ -151,9 +164,11 @@ std::set<std::string> tables_in(const std::string& path) {
 DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   if (!fs::is_directory(path)) throw std::runtime_error(path + ": expected a folder, got a file");
   const std::string labels = (fs::path(path) / "labels.csv").string();
-  LabelTable table = parse_labels(read_file(labels), labels, options.columns);
-  std::set<std::string> tables = tables_in(path);
+  const TextFile list = read_text(labels, options);
+  LabelTable table = parse_labels(list.text, labels, options.columns);
+  std::map<std::string, std::string> tables = tables_in(path);
   Parsed parsed;
+  if (!list.note.empty()) parsed.head.notes.push_back(list.note);
   parsed.head.name = folder_name(path);
   parsed.head.origin = "csv-folder";
   parsed.head.statics = table.statics;
@@ -165,21 +180,25 @@ DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   const auto count = static_cast<int64_t>(table.series.size());
   for (int64_t i = 0; i < count; ++i) {
     Series& s = table.series[static_cast<size_t>(i)];
-    const std::string file = (fs::path(path) / (s.id + ".csv")).string();
+    const auto found = tables.find(s.id);
     if (options.progress && i % 64 == 0) options.progress(i, count);
     try {
-      if (tables.erase(s.id) == 0)
-        throw std::runtime_error(file + ": no such file, although labels.csv lists the series");
-      fill(s, parsed, file, options.columns);
+      if (found == tables.end())
+        throw std::runtime_error((fs::path(path) / (s.id + ".csv")).string() +
+                                 ": no such file, although labels.csv lists the series");
+      const std::string file = found->second;
+      tables.erase(found);
+      fill(s, parsed, file, options);
       parsed.series.push_back(std::move(s));
     } catch (const std::runtime_error& error) {
       report(error.what());
     }
   }
-  for (const std::string& id : tables)
-    report((fs::path(path) / (id + ".csv")).string() + ": labels.csv has no row for this series");
+  for (const auto& [id, file] : tables) report(file + ": labels.csv has no row for this series");
   if (options.progress) options.progress(count, count);
   if (parsed.series.empty()) throw std::runtime_error(path + ": no series could be read");
+  if (!options.skip_bad) check_table_counts(labels, parsed.series);
+  join_notes(parsed.head.notes);
   return finished(std::move(parsed), options);
 }
 

@@ -4,7 +4,10 @@
 #include <limits>
 #include <unordered_map>
 
+#include "base/checked.h"
+#include "data/counts.h"
 #include "data/csv_table.h"
+#include "data/files.h"
 #include "data/readers.h"
 
 namespace fastweights::data {
@@ -15,8 +18,8 @@ void keep(double& kept, double found, const Location& location, const std::strin
           const Series& series) {
   if (std::isnan(found)) return;
   if (!std::isnan(kept) && kept != found)
-    refuse(location, "column '", name, "' of series '", series.id, "': expected ", exact(kept),
-           " as in earlier rows, got ", exact(found));
+    refuse(location, "column ", in_quotes(name), " of series ", in_quotes(series.id), ": expected ",
+           exact(kept), " as in earlier rows, got ", exact(found));
   kept = found;
 }
 
@@ -24,8 +27,8 @@ void keep(std::string& kept, std::string_view found, const Location& location, c
           const Series& series) {
   if (is_missing(found) || found == kept) return;
   if (!kept.empty())
-    refuse(location, "column '", name, "' of series '", series.id, "': expected ", in_quotes(kept),
-           " as in earlier rows, got ", in_quotes(found));
+    refuse(location, "column ", in_quotes(name), " of series ", in_quotes(series.id), ": expected ",
+           in_quotes(kept), " as in earlier rows, got ", in_quotes(found));
   kept = found;
 }
 
@@ -41,8 +44,8 @@ class LongTable {
     Series& s = series_of(rows);
     const double time = axis.read(text(columns_.time), location(columns_.time));
     if (!s.times.empty() && time <= s.times.back())
-      refuse(location(columns_.time), "expected a later time than in the previous row of series '", s.id,
-             "', got ", in_quotes(text(columns_.time)));
+      refuse(location(columns_.time), "expected a later time than in the previous row of series ",
+             in_quotes(s.id), ", got ", in_quotes(text(columns_.time)));
     s.times.push_back(time);
     const auto number = [&](size_t column) {
       return number_or_missing_in(columns_.names[column], text(column), location(column));
@@ -58,13 +61,15 @@ class LongTable {
     if (columns_.part != CsvColumns::kNone) {
       const Part part = read_part(text(columns_.part), location(columns_.part));
       if (s.times.size() > 1 && part != s.part)
-        refuse(location(columns_.part), "expected the same part in all rows of series '", s.id, "', got ",
-               in_quotes(text(columns_.part)));
+        refuse(location(columns_.part), "expected the same part in all rows of series ", in_quotes(s.id),
+               ", got ", in_quotes(text(columns_.part)));
       s.part = part;
     }
     if (columns_.label != CsvColumns::kNone)
       s.step_labels.emplace_back(is_missing(text(columns_.label)) ? "" : text(columns_.label));
   }
+
+  size_t size() const { return series_.size(); }
 
   // labels that never vary within a series are labels of the series
   std::vector<Series> take_series() {
@@ -112,7 +117,7 @@ class LongTable {
 
 }  // namespace
 
-Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names) {
+Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names, size_t limit) {
   require_text(text, file);
   TableRows rows(text, file);
   CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Required);
@@ -126,6 +131,7 @@ Parsed parse_csv(std::string_view text, const std::string& file, const TableColu
     if (first) columns.find_part(rows);
     first = false;
     table.add(rows, parsed.axis);
+    require_memory(checked_product({table.size(), kSeriesBytes}), limit, file, "its series");
   }
   if (first) refuse(rows.location(1), "expected rows of series after the header, got nothing");
   parsed.head.channels = columns.channel_names();
@@ -134,9 +140,12 @@ Parsed parse_csv(std::string_view text, const std::string& file, const TableColu
 }
 
 DataSet read_csv(const std::string& path, const ReadOptions& options) {
-  Parsed parsed = parse_csv(read_file(path), path, options.columns);
+  const TextFile file = read_text(path, options);
+  Parsed parsed = parse_csv(file.text, path, options.columns, read_limit(options));
+  check_table_counts(path, parsed.series);
   parsed.head.name = std::filesystem::path(path).stem().string();
   parsed.head.origin = "csv";
+  if (!file.note.empty()) parsed.head.notes.push_back(file.note);
   return finished(std::move(parsed), options);
 }
 

@@ -10,13 +10,14 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "data/text.h"
 
 namespace fastweights {
 namespace {
 
 template <typename... Parts>
 [[noreturn]] void refuse(const Series& series, const Parts&... parts) {
-  const std::string where = series.where.empty() ? "series '" + series.id + "'" : series.where;
+  const std::string where = series.where.empty() ? "series " + data::in_quotes(series.id) : series.where;
   throw std::runtime_error(message(where, ": ", parts...));
 }
 
@@ -33,12 +34,30 @@ bool is_number(const std::string& label) {
   return !label.empty() && *end == '\0' && std::isfinite(x);
 }
 
+// makes names UTF-8, and remembers the first one that was not
+class Utf8Names {
+ public:
+  std::string operator()(const std::string& name) {
+    data::DecodedText result = data::decoded(name);
+    if (!result.encoding.empty() && note_.empty())
+      note_ = message("the name ", data::in_quotes(result.text), " is not UTF-8; read as ", result.encoding);
+    return std::move(result.text);
+  }
+  void operator()(std::vector<std::string>& names) {
+    for (std::string& name : names) name = (*this)(name);
+  }
+  const std::string& note() const { return note_; }
+
+ private:
+  std::string note_;
+};
+
 std::vector<std::string> found_classes(const std::vector<Series>& series) {
   std::set<std::string> names;
   for (const Series& s : series) {
-    if (!s.label.empty()) names.insert(s.label);
+    if (!s.label.empty()) names.insert(data::decoded(s.label).text);
     for (const std::string& label : s.step_labels) {
-      if (!label.empty()) names.insert(label);
+      if (!label.empty()) names.insert(data::decoded(label).text);
     }
   }
   std::vector<std::string> classes(names.begin(), names.end());
@@ -55,14 +74,15 @@ void check_values(const DataHead& head, const Series& s) {
   const size_t channels = head.channels.size();
   for (size_t i = 0; i < s.values.size(); ++i) {
     if (std::isinf(s.values[i]))
-      refuse(s, "channel '", head.channels[i % channels], "' is infinite at row ", i / channels + 1,
-             "; leave missing values empty");
+      refuse(s, "channel ", data::in_quotes(head.channels[i % channels]), " is infinite at row ",
+             i / channels + 1, "; leave missing values empty");
   }
   for (size_t i = 0; i < s.statics.size(); ++i) {
-    if (std::isinf(s.statics[i])) refuse(s, "static feature '", head.statics[i], "' is infinite");
+    if (std::isinf(s.statics[i]))
+      refuse(s, "static feature ", data::in_quotes(head.statics[i]), " is infinite");
   }
   for (size_t i = 0; i < s.targets.size(); ++i) {
-    if (std::isinf(s.targets[i])) refuse(s, "target '", head.targets[i], "' is infinite");
+    if (std::isinf(s.targets[i])) refuse(s, "target ", data::in_quotes(head.targets[i]), " is infinite");
   }
 }
 
@@ -102,7 +122,8 @@ class Labels {
     if (label.empty()) return -1;
     const auto found = indices_.find(label);
     if (found == indices_.end())
-      refuse(series, "unknown class '", label, "'; the nearest is '", nearest(label, classes_), "'");
+      refuse(series, "unknown class ", data::in_quotes(label), "; the nearest is ",
+             data::in_quotes(nearest(label, classes_)));
     return found->second;
   }
 
@@ -120,6 +141,10 @@ int64_t DataSet::length(int64_t sample) const {
 
 DataSet collect_series(DataHead head, const std::vector<Series>& series) {
   if (head.classes.empty()) head.classes = found_classes(series);
+  Utf8Names utf8;
+  for (std::string* text : {&head.name, &head.time_unit, &head.time_zero}) *text = utf8(*text);
+  for (auto* list : {&head.channels, &head.statics, &head.targets, &head.classes, &head.skipped, &head.notes})
+    utf8(*list);
   DataSet data = {.head = std::move(head)};
   const Labels labels(data.head.classes);
   size_t rows = 0;
@@ -133,19 +158,20 @@ DataSet collect_series(DataHead head, const std::vector<Series>& series) {
   data.times.reserve(rows);
   data.values.reserve(rows * data.head.channels.size());
   for (const Series& s : series) {
-    data.ids.push_back(s.id);
-    data.groups.push_back(s.group);
+    data.ids.push_back(utf8(s.id));
+    data.groups.push_back(utf8(s.group));
     data.parts.push_back(s.part);
     data.offsets.push_back(data.offsets.back() + static_cast<int64_t>(s.times.size()));
     append(data.times, s.times);
     append(data.values, s.values);
     append(data.statics, s.statics);
     append(data.targets, s.targets);
-    if (labelled) data.labels.push_back(labels.index(s, s.label));
+    if (labelled) data.labels.push_back(labels.index(s, utf8(s.label)));
     if (!steps_labelled) continue;
     for (size_t i = 0; i < s.times.size(); ++i)
-      data.step_labels.push_back(s.step_labels.empty() ? -1 : labels.index(s, s.step_labels[i]));
+      data.step_labels.push_back(s.step_labels.empty() ? -1 : labels.index(s, utf8(s.step_labels[i])));
   }
+  if (!utf8.note().empty()) data.head.notes.push_back(utf8.note());
   return data;
 }
 
@@ -202,6 +228,7 @@ DataSet join_data(const DataSet& first, const DataSet& second) {
                              "' has labels");
   DataSet both = first;
   append(both.head.skipped, second.head.skipped);
+  append(both.head.notes, second.head.notes);
   append(both.ids, second.ids);
   append(both.groups, second.groups);
   append(both.parts, second.parts);

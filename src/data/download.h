@@ -35,15 +35,24 @@ const KnownSet& known_set(const std::string& name);
 /// Bytes so far and in total; 0: unknown.
 using DownloadProgress = std::function<void(int64_t, int64_t)>;
 
+/// Called with a sentence about a file that could not be verified.
+using DownloadNote = std::function<void(const std::string&)>;
+
 /// Downloads a file into a folder and returns its path. An interrupted download (<name>.part) is resumed if
-/// the file has not changed on the server. Size and SHA-256 are checked where they are known; otherwise the
-/// SHA-256 is stored in <name>.sha256, and later downloads must match it.
-std::string download(const KnownFile& file, const std::string& folder, const DownloadProgress& progress = {});
+/// the file has not changed on the server. Size and SHA-256 are checked where they are known, and an archive
+/// must be complete. Otherwise a note says that the file was not verified, its SHA-256 is stored in
+/// <name>.sha256, and later downloads must match it.
+std::string download(const KnownFile& file, const std::string& folder, const DownloadProgress& progress = {},
+                     const DownloadNote& note = {});
 
 /// Unpacks a .zip, .tar.gz, ... into a folder. An entry that would leave the folder is an error.
 void unpack(const std::string& archive, const std::string& folder);
 
+/// An error if a .zip, .tar.gz, ... is damaged or incomplete. A build without libarchive cannot tell.
+void check_archive(const std::string& archive);
+
 /// fetch_data() for a set that need not be in the catalogue.
-std::string fetch(const KnownSet& set, const std::string& data_dir, const DownloadProgress& progress = {});
+std::string fetch(const KnownSet& set, const std::string& data_dir, const DownloadProgress& progress = {},
+                  const DownloadNote& note = {});
 
 }  // namespace fastweights::data

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -12,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "data/files.h"
 #include "data/sha256.h"
 #include "data/text.h"
@@ -35,6 +37,8 @@ struct Arrival {
   int64_t begin = 0, total = 0;
   long status = 0;
   std::string tag = {};
+  std::string range = {};     // Content-Range of the response
+  bool length_known = false;  // the server says how many bytes it sends, or marks their end
   std::ofstream out = {};
   std::exception_ptr error = {};
 };
@@ -52,13 +56,35 @@ size_t on_header(const char* bytes, size_t, size_t size, void* user) {
   if (line.rfind("HTTP/", 0) == 0) {
     arrival.status = std::atol(line.c_str() + std::min(line.find(' '), line.size()));
     arrival.tag.clear();
+    arrival.range.clear();
+    // HTTP/2 and later mark the end
+    arrival.length_known = line.rfind("HTTP/1", 0) != 0;
   }
   const size_t colon = line.find(": ");
   const std::string name = lower(line.substr(0, colon));
   const bool weak = colon != std::string::npos && line.compare(colon + 2, 2, "W/") == 0;
   if (name == "etag" && !weak) arrival.tag = line.substr(colon + 2);
+  if (name == "content-range") arrival.range = line.substr(colon + 2);
+  if (name == "content-length" || name == "transfer-encoding") arrival.length_known = true;
   if (name == "last-modified" && arrival.tag.empty()) arrival.tag = line.substr(colon + 2);
   return size;
+}
+
+// of "bytes 1000-1999/5000"; -1: there is none
+int64_t range_begin(const std::string& range) {
+  int64_t begin = -1;
+  if (range.rfind("bytes ", 0) != 0) return begin;
+  std::from_chars(range.data() + 6, range.data() + range.size(), begin);
+  return begin;
+}
+
+// the size of the whole file after the slash; 0: unknown
+int64_t range_total(const std::string& range) {
+  int64_t total = 0;
+  const size_t slash = range.rfind('/');
+  if (slash != std::string::npos)
+    std::from_chars(range.data() + slash + 1, range.data() + range.size(), total);
+  return total;
 }
 
 size_t on_bytes(const char* bytes, size_t, size_t size, void* user) {
@@ -66,6 +92,7 @@ size_t on_bytes(const char* bytes, size_t, size_t size, void* user) {
   if (!arrival.out.is_open()) {
     // 206: the rest of a partial file; otherwise the server sends the whole file
     const bool rest = arrival.status == 206;
+    if (rest && range_begin(arrival.range) != arrival.begin) return 0;
     if (!rest) arrival.begin = 0;
     if (!rest) std::ofstream(arrival.tag_file) << arrival.tag;
     arrival.out.open(arrival.part, std::ios::binary | (rest ? std::ios::app : std::ios::trunc));
@@ -94,6 +121,21 @@ std::string resumable_tag(Arrival& arrival) {
   const std::string tag = read_file(arrival.tag_file);
   if (!tag.empty()) arrival.begin = static_cast<int64_t>(fs::file_size(arrival.part));
   return tag;
+}
+
+// the rest of a file must continue its part and complete it; otherwise the next attempt starts over
+void check_range(const std::string& address, const Arrival& arrival) {
+  if (arrival.status != 206 && arrival.status != 416) return;
+  const int64_t total = range_total(arrival.range);
+  const auto size = fs::exists(arrival.part) ? static_cast<int64_t>(fs::file_size(arrival.part)) : 0;
+  const bool continues = arrival.status == 416 || range_begin(arrival.range) == arrival.begin;
+  if (continues && (total == 0 || size <= total) && (arrival.status == 206 || total == 0 || size == total))
+    return;
+  fs::remove(arrival.part);
+  fs::remove(arrival.tag_file);
+  throw std::runtime_error(message(address, ": expected the bytes from ", arrival.begin,
+                                   " on, got the range '", printable(arrival.range).substr(0, 80),
+                                   "'; the next attempt starts over"));
 }
 
 void transfer(const std::string& address, Arrival& arrival) {
@@ -131,10 +173,16 @@ void transfer(const std::string& address, Arrival& arrival) {
   const CURLcode code = curl_easy_perform(curl.get());
   arrival.out.close();
   if (arrival.error) std::rethrow_exception(arrival.error);
+  check_range(address, arrival);
+  const int64_t total = arrival.status == 206 ? range_total(arrival.range) : 0;
+  const bool short_range = code == CURLE_OK && static_cast<int64_t>(fs::file_size(arrival.part)) < total;
   // 416: the file was already complete
-  if (code == CURLE_OK || (!tag.empty() && arrival.status == 416)) return;
+  if ((code == CURLE_OK && !short_range) || (!tag.empty() && arrival.status == 416)) return;
   const bool continues = fs::exists(arrival.part) && fs::exists(arrival.tag_file);
-  throw std::runtime_error(message(address, ": ", text[0] ? text.data() : curl_easy_strerror(code),
+  throw std::runtime_error(message(address, ": ",
+                                   short_range ? "the server ended early"
+                                   : text[0]   ? text.data()
+                                               : curl_easy_strerror(code),
                                    continues ? "; the next attempt resumes the download" : ""));
 }
 
@@ -144,6 +192,7 @@ struct Arrival {
   std::string part, tag_file;
   DownloadProgress progress = {};
   int64_t begin = 0, total = 0;
+  bool length_known = false;
 };
 
 void transfer(const std::string& address, Arrival&) {
@@ -167,7 +216,17 @@ std::string name_of(const std::string& address) {
   return name;
 }
 
-void check_download(const KnownFile& file, const std::string& path, const std::string& record) {
+bool is_packed(const std::string& name) {
+  const std::vector<std::string> endings = {".zip", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar"};
+  return std::any_of(endings.begin(), endings.end(),
+                     [&](const std::string& end) { return name.ends_with(end); });
+}
+
+// whether the end of a download without a checksum is certain
+enum class End { Known, Unknown };
+
+void check_download(const KnownFile& file, const std::string& path, const std::string& record, End end,
+                    const DownloadNote& note) {
   const auto size = static_cast<int64_t>(fs::file_size(path));
   if (file.size > 0 && size != file.size)
     throw std::runtime_error(message(file.address, ": expected ", file.size, " bytes, got ", size));
@@ -176,30 +235,32 @@ void check_download(const KnownFile& file, const std::string& path, const std::s
     throw std::runtime_error(file.address + ": expected the SHA-256 " + expected +
                              (file.sha256.empty() ? " of the first download (" + record + ")" : "") +
                              ", got " + sum);
-  if (expected.empty())
-    std::ofstream(record) << sum << "  " << file_name(path.substr(0, path.rfind(".part"))) << "\n";
-}
-
-bool is_packed(const std::string& name) {
-  const std::vector<std::string> endings = {".zip", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2", ".tar"};
-  return std::any_of(endings.begin(), endings.end(),
-                     [&](const std::string& end) { return name.ends_with(end); });
+  if (!expected.empty()) return;
+  const std::string name = name_of(file.address);
+  if (is_packed(name)) check_archive(path);
+  // a file that may be incomplete is not what later downloads must match
+  const bool whole = end == End::Known || is_packed(name) || file.size > 0;
+  if (whole) std::ofstream(record) << sum << "  " << name << "\n";
+  if (note)
+    note(message(file.address, ": first download, not verified: no checksum is published; SHA-256 ", sum,
+                 whole ? "" : ", not remembered, since the server did not send the length"));
 }
 
 }  // namespace
 
-std::string download(const KnownFile& file, const std::string& folder, const DownloadProgress& progress) {
+std::string download(const KnownFile& file, const std::string& folder, const DownloadProgress& progress,
+                     const DownloadNote& note) {
   const std::string path = (fs::path(folder) / name_of(file.address)).string(), record = path + ".sha256";
   fs::create_directories(folder);
   if (fs::exists(path)) {
-    check_download(file, path, record);
+    check_download(file, path, record, End::Known, note);
     return path;
   }
   Arrival arrival = {
       .part = path + ".part", .tag_file = path + ".part.tag", .progress = progress, .total = file.size};
   transfer(file.address, arrival);
   try {
-    check_download(file, arrival.part, record);
+    check_download(file, arrival.part, record, arrival.length_known ? End::Known : End::Unknown, note);
   } catch (const std::exception&) {
     // a damaged part must not be resumed
     fs::remove(arrival.part);
@@ -211,14 +272,15 @@ std::string download(const KnownFile& file, const std::string& folder, const Dow
   return path;
 }
 
-std::string fetch(const KnownSet& set, const std::string& data_dir, const DownloadProgress& progress) {
+std::string fetch(const KnownSet& set, const std::string& data_dir, const DownloadProgress& progress,
+                  const DownloadNote& note) {
   const fs::path folder = fs::path(data_dir) / set.name,
                  incomplete = fs::path(data_dir) / (set.name + ".part"),
                  downloads = fs::path(data_dir) / "downloads" / set.name;
   if (fs::is_directory(folder)) return folder.string();
   fs::remove_all(incomplete);
   std::vector<std::string> files;
-  for (const KnownFile& file : set.files) files.push_back(download(file, downloads.string(), progress));
+  for (const KnownFile& file : set.files) files.push_back(download(file, downloads.string(), progress, note));
   fs::create_directories(incomplete);
   for (const std::string& file : files) {
     if (is_packed(file)) {
@@ -238,8 +300,9 @@ std::string fetch(const KnownSet& set, const std::string& data_dir, const Downlo
 namespace fastweights {
 
 std::string fetch_data(const std::string& name, const std::string& data_dir,
-                       const std::function<void(int64_t, int64_t)>& progress) {
-  return data::fetch(data::known_set(name), data_dir, progress);
+                       const std::function<void(int64_t, int64_t)>& progress,
+                       const std::function<void(const std::string&)>& note) {
+  return data::fetch(data::known_set(name), data_dir, progress, note);
 }
 
 }  // namespace fastweights

@@ -1,18 +1,48 @@
 #include "data/files.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <map>
+#include <new>
 #include <stdexcept>
 #include <thread>
 
 #include "base/error.h"
+#include "base/files.h"
+#include "data/text.h"
 
 namespace fastweights::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+// pipes of a shell, which have a writer; a named pipe may wait for one for ever
+bool is_open_pipe(const std::string& path) {
+  return path == "/dev/stdin" || path.starts_with("/dev/fd/") || path.starts_with("/proc/");
+}
+
+void require_file(const std::string& path, const struct stat& status) {
+  const auto refuse_kind = [&](const char* kind) {
+    throw std::runtime_error(path + ": expected a file or a folder, got " + kind +
+                             "; copy its content into a file, or pipe it to /dev/stdin");
+  };
+  if (S_ISFIFO(status.st_mode) && !is_open_pipe(path)) refuse_kind("a named pipe");
+  if (S_ISSOCK(status.st_mode) && !is_open_pipe(path)) refuse_kind("a socket");
+  if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) refuse_kind("a device");
+}
+
+// in units that a person reads
+std::string shown_bytes(size_t bytes) {
+  if (bytes < 10'000) return message(bytes, " bytes");
+  return bytes < 10'000'000'000 ? message((bytes + 500'000) / 1'000'000, " MB")
+                                : message((bytes + 500'000'000) / 1'000'000'000, " GB");
+}
 
 // several threads take files in order; each result has its own slot, so that no lock is needed
 class Reading {
@@ -30,6 +60,9 @@ class Reading {
     for (size_t i = next_++; i < files_.size() && !stop_; i = next_++) {
       try {
         results[i] = read_(files_[i]);
+      } catch (const std::bad_alloc&) {
+        errors[i] = files_[i] + ": reading it needs more memory than there is";
+        if (!options_.skip_bad) stop_ = true;
       } catch (const std::exception& error) {
         errors[i] = error.what();
         // files before this one are already being read: the first error in order is among those found
@@ -55,6 +88,46 @@ class Reading {
 };
 
 }  // namespace
+
+size_t read_limit(const ReadOptions& options) {
+  FW_CHECK(options.read_limit >= 0, "[read_data] read_limit must not be negative, got ", options.read_limit);
+  if (options.read_limit > 0) return static_cast<size_t>(options.read_limit);
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || size <= 0) return std::numeric_limits<size_t>::max();
+  return static_cast<size_t>(pages) / 2 * static_cast<size_t>(size);
+}
+
+void require_memory(std::optional<size_t> bytes, size_t limit, std::string_view file, std::string_view what) {
+  if (bytes && *bytes <= limit) return;
+  throw std::runtime_error(message(
+      file, ": ", what, " would take ", bytes ? shown_bytes(*bytes) : "too many bytes",
+      ", more than the limit of ", shown_bytes(limit), " for reading; set another one with --read-limit"));
+}
+
+std::string read_bytes(const std::string& path, const ReadOptions& options) {
+  constexpr const char* kWhat = "its content";
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0) require_file(path, status);
+  const bool pipe = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode);
+  const size_t limit = read_limit(options);
+  if (!pipe) require_memory(static_cast<size_t>(status.st_size), limit, path, kWhat);
+  if (!pipe) return read_file(path);
+  // its length is unknown
+  std::string bytes;
+  std::ifstream in(path, std::ios::binary);
+  for (std::string piece(1 << 16, '\0'); in.read(piece.data(), 1 << 16) || in.gcount() > 0;) {
+    bytes.append(piece, 0, static_cast<size_t>(in.gcount()));
+    require_memory(bytes.size(), limit, path, kWhat);
+  }
+  return bytes;
+}
+
+TextFile read_text(const std::string& path, const ReadOptions& options) {
+  DecodedText decoding = decoded_file(read_bytes(path, options));
+  TextFile result = {.text = std::move(decoding.text)};
+  if (!decoding.encoding.empty()) result.note = message(path, ": not UTF-8; read as ", decoding.encoding);
+  return result;
+}
 
 std::vector<std::string> files_below(const std::string& folder, std::string_view ending) {
   if (!fs::is_directory(folder)) throw std::runtime_error(folder + ": no such folder");

@@ -1,15 +1,38 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "fastweights/data.h"
 
-/// Folders of many small files: listed in the same order on every machine, read in parallel.
+/// Files within the limits of their reader, and folders of many small files: listed in the same order on
+/// every machine, read in parallel.
 
 namespace fastweights::data {
+
+/// The bytes that reading may take: the option, or half of the machine's memory.
+size_t read_limit(const ReadOptions& options);
+
+/// An error before an allocation that would exceed the limit; `what` is what the memory is for. No size: it
+/// overflows.
+void require_memory(std::optional<size_t> bytes, size_t limit, std::string_view file, std::string_view what);
+
+/// Memory of a series of one row, at least; a text may describe it with a few bytes.
+inline constexpr size_t kSeriesBytes = 500;
+
+/// The bytes of a file within the limit. Anything but a file, or a pipe such as /dev/stdin, is an error.
+std::string read_bytes(const std::string& path, const ReadOptions& options);
+
+/// A text file as UTF-8; the note names another encoding that was assumed.
+struct TextFile {
+  std::string text = {};
+  std::string note = {};
+};
+TextFile read_text(const std::string& path, const ReadOptions& options);
 
 /// Regular files below a folder whose names have this ending, sorted. An error if there is no such folder.
 std::vector<std::string> files_below(const std::string& folder, std::string_view ending);

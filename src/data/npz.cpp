@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
+#include "base/checked.h"
 #include "base/error.h"
+#include "base/utf8.h"
+#include "data/files.h"
 #include "data/text.h"
 
 namespace fastweights::data {
@@ -78,37 +82,14 @@ T at_byte(std::string_view bytes, size_t at) {
   return x;
 }
 
-void append_utf8(std::string& text, uint32_t c) {
-  constexpr uint32_t kLast = 0x10ffff, kReplacement = 0xfffd;
-  if (c > kLast) c = kReplacement;
-  const auto put = [&](uint32_t byte) { text += static_cast<char>(byte); };
-  if (c < 0x80) {
-    put(c);
-  } else if (c < 0x800) {
-    put(0xc0 | c >> 6);
-    put(0x80 | (c & 0x3f));
-  } else if (c < 0x10000) {
-    put(0xe0 | c >> 12);
-    put(0x80 | (c >> 6 & 0x3f));
-    put(0x80 | (c & 0x3f));
-  } else {
-    put(0xf0 | c >> 18);
-    put(0x80 | (c >> 12 & 0x3f));
-    put(0x80 | (c >> 6 & 0x3f));
-    put(0x80 | (c & 0x3f));
-  }
-}
-
 // code points; a byte that is not UTF-8 is read as Latin-1
 std::vector<uint32_t> code_points(const std::string& text) {
   std::vector<uint32_t> points;
   for (size_t i = 0; i < text.size();) {
     const auto byte = [&](size_t j) { return static_cast<uint32_t>(static_cast<unsigned char>(text[j])); };
     const uint32_t first = byte(i);
-    const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 1;
-    bool whole = i + length <= text.size() && first < 0xf5;
-    for (size_t j = 1; whole && j < length; ++j) whole = (byte(i + j) & 0xc0) == 0x80;
-    if (length == 1 || !whole) {
+    const size_t length = utf8_length(std::string_view(text).substr(i));
+    if (length <= 1) {
       points.push_back(first);
       ++i;
       continue;
@@ -141,32 +122,26 @@ size_t width_of(const NpyHeader& header) {
 
 // the index in Fortran order of element i in C order
 size_t fortran_index(size_t i, const std::vector<int64_t>& shape) {
-  size_t index = 0, stride = 1, below = 1;
-  for (const int64_t size : shape) below *= static_cast<size_t>(size);
-  for (const int64_t size : shape) {
-    const auto n = static_cast<size_t>(size);
-    below /= n;
-    index += i / below % n * stride;
-    stride *= n;
+  size_t index = 0;
+  // below the number of elements, which was checked
+  for (auto size = shape.rbegin(); size != shape.rend(); ++size) {
+    const auto n = static_cast<size_t>(*size);
+    index = i % n + n * index;
+    i /= n;
   }
   return index;
 }
 
 // the number of elements of the shape, which must match the number of bytes
 size_t checked_count(const NpyHeader& header, size_t bytes, size_t width, const std::string& name) {
-  size_t count = 1;
-  bool empty = false;
-  for (const int64_t size : header.shape) empty = empty || size == 0;
-  for (const int64_t size : header.shape) {
-    count = empty ? 0 : count * static_cast<size_t>(size);
-    if (count > bytes) break;
-  }
-  if (count > 0 && (width == 0 || count > bytes / width))
+  const std::optional<size_t> count = checked_product(header.shape);
+  const std::optional<size_t> expected = count ? checked_product({*count, width}) : std::nullopt;
+  if (!expected || (*count > 0 && width == 0) || *expected > bytes)
     refuse_array(name, "expected more data for the shape and ", width, " bytes per element, got ", bytes,
                  " bytes");
-  if (count * width != bytes)
-    refuse_array(name, "expected ", count * width, " bytes of data for the shape, got ", bytes);
-  return count;
+  if (*expected != bytes)
+    refuse_array(name, "expected ", *expected, " bytes of data for the shape, got ", bytes);
+  return *count;
 }
 
 std::string padded(std::string header) {
@@ -184,12 +159,6 @@ void put(std::string& bytes, T x) {
 
 }  // namespace
 
-int64_t NpyArray::size() const {
-  int64_t size = 1;
-  for (const int64_t n : shape) size *= n;
-  return size;
-}
-
 NpyArray real_array(std::vector<int64_t> shape, std::vector<double> values) {
   return {.kind = NpyArray::Kind::Real, .shape = std::move(shape), .reals = std::move(values)};
 }
@@ -204,7 +173,7 @@ NpyArray text_array(std::vector<std::string> values) {
   return {.kind = NpyArray::Kind::Text, .shape = {size}, .texts = std::move(values)};
 }
 
-NpyArray parse_npy(std::string_view bytes, const std::string& name) {
+NpyArray parse_npy(std::string_view bytes, const std::string& name, size_t limit) {
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + 6) refuse_array(name, "not a numpy array");
   const int version = bytes[kMagic.size()];
   if (version < 1 || version > 3)
@@ -216,6 +185,9 @@ NpyArray parse_npy(std::string_view bytes, const std::string& name) {
   const NpyHeader header = read_header(bytes.substr(begin, length), name);
   bytes.remove_prefix(begin + length);
   const size_t width = width_of(header), count = checked_count(header, bytes.size(), width, name);
+  const bool text = header.type[0] == 'U' || header.type[0] == 'S';
+  require_memory(checked_product({count, text ? sizeof(std::string) + width : sizeof(double)}), limit, name,
+                 "the array");
   NpyArray array = {.shape = header.shape};
   for (size_t i = 0; i < count; ++i) {
     const size_t at = (header.fortran ? fortran_index(i, header.shape) : i) * width;
@@ -223,8 +195,7 @@ NpyArray parse_npy(std::string_view bytes, const std::string& name) {
     if (header.type == "f4") array.reals.push_back(static_cast<double>(at_byte<float>(bytes, at)));
     if (header.type == "i8") array.integers.push_back(at_byte<int64_t>(bytes, at));
     if (header.type == "i4") array.integers.push_back(at_byte<int32_t>(bytes, at));
-    if (header.type[0] == 'U' || header.type[0] == 'S')
-      array.texts.push_back(text_at(bytes, header, at, width));
+    if (text) array.texts.push_back(text_at(bytes, header, at, width));
   }
   const char kind = header.type[0];
   array.kind = kind == 'f'   ? NpyArray::Kind::Real
@@ -260,12 +231,14 @@ std::string npy_bytes(const NpyArray& array) {
   return bytes;
 }
 
-std::map<std::string, NpyArray> parse_npz_arrays(std::string_view bytes, const std::string& file) {
+std::map<std::string, NpyArray> parse_npz_arrays(std::string_view bytes, const std::string& file,
+                                                 size_t limit) {
   std::map<std::string, NpyArray> arrays;
-  for (const auto& [member, data] : unzip(bytes, file)) {
+  for (auto& [member, data] : unzip(bytes, file, limit)) {
     const std::string name = member.ends_with(".npy") ? member.substr(0, member.size() - 4) : member;
-    if (!arrays.emplace(name, parse_npy(data, file + ": " + name)).second)
+    if (!arrays.emplace(name, parse_npy(data, file + ": " + shown_name(name), limit)).second)
       refuse_array(file, "duplicate array ", in_quotes(name));
+    data = {};
   }
   return arrays;
 }

@@ -4,8 +4,10 @@
 #include <optional>
 #include <set>
 
+#include "base/checked.h"
 #include "base/nearest.h"
 #include "data/csv_table.h"
+#include "data/files.h"
 #include "data/npz.h"
 #include "data/readers.h"
 
@@ -228,8 +230,8 @@ DataHead read_head(const Arrays& arrays, const NpzRows& rows) {
 
 }  // namespace
 
-DataSet parse_npz(std::string_view bytes, const std::string& file) {
-  const Arrays arrays(parse_npz_arrays(bytes, file), file);
+DataSet parse_npz(std::string_view bytes, const std::string& file, size_t limit) {
+  const Arrays arrays(parse_npz_arrays(bytes, file, limit), file);
   const NpzRows rows = read_rows(arrays);
   const int64_t samples = static_cast<int64_t>(rows.offsets.size()) - 1;
   if (samples == 0) arrays.refuse_file("no series; expected at least one");
@@ -244,6 +246,7 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
   head.targets = targets.names;
   const auto features = static_cast<int64_t>(statics.names.size()),
              outputs = static_cast<int64_t>(targets.names.size());
+  require_memory(checked_product({static_cast<size_t>(samples), kSeriesBytes}), limit, file, "its series");
   std::vector<Series> series(static_cast<size_t>(samples));
   for (int64_t b = 0; b < samples; ++b) {
     const auto i = static_cast<size_t>(b);
@@ -266,8 +269,8 @@ DataSet parse_npz(std::string_view bytes, const std::string& file) {
 }
 
 DataSet read_npz(const std::string& path, const ReadOptions& options) {
-  DataSet data = parse_npz(read_file(path), path);
-  data.head.name = std::filesystem::path(path).stem().string();
+  DataSet data = parse_npz(read_bytes(path, options), path, read_limit(options));
+  data.head.name = decoded(stem(path)).text;
   data.head.origin = "npz";
   if (!options.time_unit.empty() && data.head.time_zero.empty()) data.head.time_unit = options.time_unit;
   return data;

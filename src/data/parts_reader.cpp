@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "data/files.h"
 #include "data/parsers.h"
 #include "data/readers.h"
 
@@ -23,9 +24,10 @@ std::string set_name(const std::string& path) {
   return part_of(path) == Part::Any ? stem : stem.substr(0, stem.rfind('_'));
 }
 
-Parsed read_part(const std::string& path,
-                 const std::function<Parsed(std::string_view, const std::string&)>& parse) {
-  Parsed parsed = parse(read_file(path), path);
+Parsed read_part(const std::string& path, const ReadOptions& options, const ParsePart& parse) {
+  const TextFile file = read_text(path, options);
+  Parsed parsed = parse(file.text, path, read_limit(options));
+  if (!file.note.empty()) parsed.head.notes.push_back(file.note);
   const Part part = part_of(path);
   const std::string prefix = part == Part::Train ? "train-" : part == Part::Test ? "test-" : "case-";
   for (size_t i = 0; i < parsed.series.size(); ++i) {
@@ -48,6 +50,7 @@ void join(Parsed& first, Parsed second, const std::string& file) {
   check("classes", first.head.classes, second.head.classes);
   check("targets", first.head.targets, second.head.targets);
   first.axis.join(second.axis, file);
+  first.head.notes.insert(first.head.notes.end(), second.head.notes.begin(), second.head.notes.end());
   first.series.insert(first.series.end(), std::make_move_iterator(second.series.begin()),
                       std::make_move_iterator(second.series.end()));
 }
@@ -66,9 +69,9 @@ std::vector<std::string> numbered_channels(size_t count) {
 }
 
 DataSet read_parts(const std::string& path, const std::string& extension, const ReadOptions& options,
-                   const std::function<Parsed(std::string_view, const std::string&)>& parse) {
+                   const ParsePart& parse) {
   if (!fs::is_directory(path)) {
-    Parsed parsed = read_part(path, parse);
+    Parsed parsed = read_part(path, options, parse);
     parsed.head.name = set_name(path);
     parsed.head.origin = extension.substr(1);
     return finished(std::move(parsed), options);
@@ -82,8 +85,8 @@ DataSet read_parts(const std::string& path, const std::string& extension, const 
   if (files.empty())
     throw std::runtime_error(message(path, ": expected ", name, "_TRAIN", extension, " or ", name, "_TEST",
                                      extension, ", got neither"));
-  Parsed all = read_part(files[0], parse);
-  if (files.size() > 1) join(all, read_part(files[1], parse), files[1]);
+  Parsed all = read_part(files[0], options, parse);
+  if (files.size() > 1) join(all, read_part(files[1], options, parse), files[1]);
   all.head.name = name;
   all.head.origin = extension.substr(1);
   return finished(std::move(all), options);

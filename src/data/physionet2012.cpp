@@ -84,8 +84,8 @@ void add_line(Series& series, const std::string& file, const Lines& lines) {
   series.values[(series.times.size() - 1) * kChannels + column] = value;
 }
 
-FileSeries read_patient(const std::string& file) {
-  const std::string text = read_file(file);
+FileSeries read_patient(const std::string& file, const ReadOptions& options) {
+  const std::string text = read_bytes(file, options);
   Lines lines(without_last_ends(text));
   if (!lines.next() || lines.line() != "Time,Parameter,Value")
     refuse({file}, "expected 'Time,Parameter,Value', got ", in_quotes(lines.line()));
@@ -100,8 +100,8 @@ FileSeries read_patient(const std::string& file) {
 }
 
 // In-hospital_death of each patient
-std::map<std::string, std::string> outcomes(const std::string& file) {
-  const std::string text = read_file(file);
+std::map<std::string, std::string> outcomes(const std::string& file, const ReadOptions& options) {
+  const std::string text = read_bytes(file, options);
   Lines lines(without_last_ends(text));
   lines.next();
   const std::vector<Field> header = fields(lines.line(), ',');
@@ -138,12 +138,13 @@ DataSet read_physionet2012(const std::string& path, const ReadOptions& options) 
     const std::vector<std::string> patients = files_below(folder, ".txt");
     files.insert(files.end(), patients.begin(), patients.end());
     // without published outcomes the patients of a set have no label
-    if (fs::exists(outcome)) labels.merge(outcomes(outcome));
+    if (fs::exists(outcome)) labels.merge(outcomes(outcome, options));
   }
   if (files.empty())
     throw std::runtime_error(
         path + ": no patients in set-a, set-b or set-c, the folders of the PhysioNet challenge 2012");
-  FolderSeries found = read_files(files, options, read_patient);
+  FolderSeries found =
+      read_files(files, options, [&](const std::string& file) { return read_patient(file, options); });
   for (Series& series : found.series) {
     const auto label = labels.find(series.id);
     if (label != labels.end()) series.label = label->second;

@@ -72,8 +72,8 @@ void check_hour_and_label(const Location& location, double hour, double before, 
 }
 
 // hours that are missing in the file become rows without observations, so that row = hour
-FileSeries read_stay(const std::string& file) {
-  const std::string text = read_file(file);
+FileSeries read_stay(const std::string& file, const ReadOptions& options) {
+  const std::string text = read_bytes(file, options);
   Lines lines(without_last_ends(text));
   check_header(file, lines);
   FileSeries found;
@@ -111,7 +111,8 @@ DataSet read_physionet2019(const std::string& path, const ReadOptions& options) 
         path +
         ": no .psv files below it; the PhysioNet challenge 2019 has a file per patient in "
         "training_setA and training_setB");
-  FolderSeries found = read_files(files, options, read_stay);
+  FolderSeries found =
+      read_files(files, options, [&](const std::string& file) { return read_stay(file, options); });
   return collect_series({.name = file_name(path),
                          .origin = "physionet2019",
                          .channels = names(0, kVitals),

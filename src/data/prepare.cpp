@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "data/text.h"
 
 namespace fastweights {
 namespace {
@@ -141,11 +142,79 @@ std::vector<size_t> positions(const std::vector<std::string>& required,
     const auto position = std::find(available.begin(), available.end(), word);
     if (position == available.end())
       throw std::runtime_error(
-          message("the model was trained with ", what, " '", word, "', which '", name, "' lacks",
-                  available.empty() ? "" : "; the nearest is '" + nearest(word, available) + "'"));
+          message("the model was trained with ", what, " ", data::in_quotes(word), ", which ",
+                  data::in_quotes(name), " lacks",
+                  available.empty() ? "" : "; the nearest is " + data::in_quotes(nearest(word, available))));
     found.push_back(static_cast<size_t>(position - available.begin()));
   }
   return found;
+}
+
+// a value of a column, for messages: of a series, or of one of its rows
+struct Cell {
+  const char* what;
+  const std::string& name;
+  const DataSet& data;
+  int64_t index;  // of a row, or of a series
+  bool of_row;
+};
+
+[[noreturn]] void refuse_value(const Cell& cell, double value) {
+  const std::vector<int64_t>& offsets = cell.data.offsets;
+  const auto series = cell.of_row
+                          ? std::upper_bound(offsets.begin(), offsets.end(), cell.index) - offsets.begin() - 1
+                          : cell.index;
+  const auto b = static_cast<size_t>(series);
+  throw std::runtime_error(
+      message(cell.what, " ", data::in_quotes(cell.name), ", series ", data::in_quotes(cell.data.ids[b]),
+              cell.of_row ? message(", row ", cell.index - offsets[b] + 1) : "", ": ", data::exact(value),
+              " is too large to scale in float32; correct it, or leave it empty"));
+}
+
+// columns of one kind with their scales
+struct Scaled {
+  const char* what;
+  const std::vector<std::string>& names;
+  const std::vector<double>& values;
+  const std::vector<Scale>& scales;
+  double clip;  // 0: none
+};
+
+// names the first value that is not finite in float32 after scaling
+void check_scaled(const DataSet& data, const Scaled& table) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  const size_t columns = table.names.size();
+  for (size_t i = 0; columns > 0 && i < table.values.size(); ++i) {
+    const Scale& scale = table.scales[i % columns];
+    const double x = table.values[i];
+    if (std::isnan(x)) continue;
+    const bool usable = std::isfinite(scale.mean) && std::isfinite(scale.deviation);
+    // the value that makes a scale infinite is the largest one
+    const bool guilty = std::abs(x) > std::sqrt(std::numeric_limits<double>::max()) / 1e9;
+    if (usable ? table.clip == 0 && std::abs(scale(x)) > kLargest : guilty)
+      refuse_value({table.what, table.names[i % columns], data, static_cast<int64_t>(i / columns),
+                    &table.values == &data.values},
+                   x);
+  }
+}
+
+// the longest series must remain finite in float32
+void check_times(const DataSet& data, const Preparation& p) {
+  double first = 0, last = 0;
+  size_t longest = 0;
+  for (size_t b = 0; b < data.ids.size(); ++b) {
+    const double begin = data.times[static_cast<size_t>(data.offsets[b])],
+                 end = data.times[static_cast<size_t>(data.offsets[b + 1]) - 1];
+    if (b > 0 && end - begin <= last - first) continue;
+    longest = b;
+    first = begin;
+    last = end;
+  }
+  const double unit = p.median_gap * p.time_scale;
+  if (!std::isfinite(unit) || !((last - first) / unit <= std::numeric_limits<float>::max()))
+    throw std::runtime_error(message("series ", data::in_quotes(data.ids[longest]), ": the times from ",
+                                     data::exact(first), " to ", data::exact(last),
+                                     " are too far apart for a median gap of ", data::exact(p.median_gap)));
 }
 
 std::vector<double> columns(const std::vector<double>& table, size_t width,
@@ -173,7 +242,7 @@ int64_t Preparation::model_statics() const {
 Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
                             const PrepareConfig& config) {
   FW_CHECK(!samples.empty(), "[prepare] no series to train on");
-  FW_CHECK(data.channels() > 0, "[prepare] '", data.head.name, "' has no channels");
+  FW_CHECK(data.channels() > 0, "[prepare] ", data::in_quotes(data.head.name), " has no channels");
   FW_CHECK(config.clip >= 0, "[prepare] clip must not be negative, got ", config.clip);
   const DataHead& head = data.head;
   const Rows rows = rows_of(data, samples);
@@ -194,6 +263,10 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
   if (config.typical_count > 0)
     p.count_scale = std::max(
         1.0, static_cast<double>(rows.size()) / static_cast<double>(samples.size()) / config.typical_count);
+  check_scaled(data, {"channel", head.channels, data.values, p.channel_scales, config.clip});
+  check_scaled(data, {"static feature", head.statics, data.statics, p.static_scales, config.clip});
+  check_scaled(data, {"target", head.targets, data.targets, p.target_scales, 0});
+  check_times(data, p);
   return p;
 }
 
@@ -205,8 +278,9 @@ DataSet match_data(const DataSet& data, const Preparation& preparation) {
   const DataHead& head = data.head;
   const std::string &unit = head.time_unit, &trained = preparation.time_unit;
   if (!unit.empty() && !trained.empty() && unit != trained)
-    throw std::runtime_error(message("the model was trained with times in units of '", trained, "', but '",
-                                     head.name, "' has units of '", unit, "'"));
+    throw std::runtime_error(message("the model was trained with times in units of ",
+                                     data::in_quotes(trained), ", but ", data::in_quotes(head.name),
+                                     " has units of ", data::in_quotes(unit)));
   DataSet result = data;
   result.head.channels = preparation.channels;
   result.head.statics = preparation.statics;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <optional>
 
 #include "base/nearest.h"
+#include "data/files.h"
 #include "data/parsers.h"
 #include "data/readers.h"
 
@@ -44,7 +46,7 @@ const Format& format_named(const std::string& name) {
     if (format.name == name) return format;
     names.push_back(format.name);
   }
-  throw std::invalid_argument("[read_data] unknown format '" + name + "'; the nearest is '" +
+  throw std::invalid_argument("[read_data] unknown format " + in_quotes(name) + "; the nearest is '" +
                               nearest(name, names) + "'");
 }
 
@@ -102,12 +104,14 @@ std::string format_of_folder(const std::string& path) {
 }
 
 // by extension, then by content
-std::string format_of_file(const std::string& path) {
+std::string format_of_file(const std::string& path, const ReadOptions& options) {
   const std::string ending = lowercase(fs::path(path).extension().string());
   for (const std::string format : {"ts", "arff", "csv", "npz"}) {
     if (ending == "." + format) return format;
   }
-  const std::string text = read_file(path);
+  if (!fs::is_regular_file(path))
+    throw std::runtime_error(path + ": the format of a pipe cannot be detected; set it with --format");
+  const std::string text = read_text(path, options).text;
   if (text.starts_with("PK\3\4")) return "npz";
   Lines lines(text);
   while (lines.next()) {
@@ -142,7 +146,9 @@ std::vector<std::pair<std::string, std::string>> data_formats() {
   return result;
 }
 
-DataSet read_data(const std::string& path, const ReadOptions& options) {
+namespace {
+
+DataSet read_any(const std::string& path, const ReadOptions& options) {
   if (!options.format.empty()) data::format_named(options.format);
   if (options.format == "built-in") return data::make_data(path);
   std::error_code error;
@@ -153,12 +159,24 @@ DataSet read_data(const std::string& path, const ReadOptions& options) {
     data::refuse_path(path);
   }
   if (!options.format.empty()) return data::format_named(options.format).read(path, options);
-  const std::string format =
-      std::filesystem::is_directory(status) ? data::format_of_folder(path) : data::format_of_file(path);
+  const std::string format = std::filesystem::is_directory(status) ? data::format_of_folder(path)
+                                                                   : data::format_of_file(path, options);
   if (format.empty())
     throw std::runtime_error(message(path, ": unknown format; expected one of ", data::format_names(),
                                      "; set the format explicitly"));
   return data::format_named(format).read(path, options);
+}
+
+}  // namespace
+
+DataSet read_data(const std::string& path, const ReadOptions& options) {
+  try {
+    return read_any(path, options);
+  } catch (const std::bad_alloc&) {
+    throw std::runtime_error(path + ": reading it needs more memory than there is");
+  } catch (const std::length_error&) {
+    throw std::runtime_error(path + ": reading it needs more memory than there is");
+  }
 }
 
 }  // namespace fastweights

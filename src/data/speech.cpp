@@ -41,13 +41,13 @@ std::string clip_id(const std::string& file) {
   return path.parent_path().filename().string() + "/" + path.filename().string();
 }
 
-std::map<std::string, Part> parts_of(const std::string& folder) {
+std::map<std::string, Part> parts_of(const std::string& folder, const ReadOptions& options) {
   std::map<std::string, Part> parts;
   for (const auto& [name, part] :
        {std::pair{"validation_list.txt", Part::Validation}, std::pair{"testing_list.txt", Part::Test}}) {
     const std::string list = folder + "/" + name;
     if (!fs::exists(list)) continue;
-    const std::string text = read_file(list);
+    const std::string text = read_text(list, options).text;
     for (Lines lines(text); lines.next();) parts[std::string(lines.line())] = part;
   }
   return parts;
@@ -55,7 +55,7 @@ std::map<std::string, Part> parts_of(const std::string& folder) {
 
 #ifdef FASTWEIGHTS_SNDFILE
 
-// in [-1, 1]
+// in [-1, 1]; empty if it does not have kSamples samples, of which a file of any size may claim any number
 std::vector<double> wave_of(const std::string& file) {
   SF_INFO info = {};
   const std::unique_ptr<SNDFILE, int (*)(SNDFILE*)> sound(sf_open(file.c_str(), SFM_READ, &info), &sf_close);
@@ -65,7 +65,8 @@ std::vector<double> wave_of(const std::string& file) {
         message(file, ": expected ", kSampleRate, " samples per second, got ", info.samplerate));
   if (info.channels != 1)
     throw std::runtime_error(message(file, ": expected one channel, got ", info.channels));
-  std::vector<double> wave(static_cast<size_t>(info.frames));
+  if (info.frames != kSamples) return {};
+  std::vector<double> wave(static_cast<size_t>(kSamples));
   const sf_count_t got = sf_read_double(sound.get(), wave.data(), info.frames);
   if (got != info.frames)
     throw std::runtime_error(message(file, ": ends after ", got, " of ", info.frames, " samples"));
@@ -85,7 +86,7 @@ std::vector<double> wave_of(const std::string& file) {
 FileSeries clip(const std::string& file, SpeechForm form, const Mfcc& mfcc) {
   FileSeries found;
   std::vector<double> wave = wave_of(file);
-  if (wave.size() != kSamples) {
+  if (wave.empty()) {
     found.left_out = message("not exactly ", kSamples, " samples");
     return found;
   }
@@ -121,12 +122,12 @@ DataSet read_speech(const std::string& path, const ReadOptions& options) {
   });
   if (files.empty())
     throw std::runtime_error(path + ": no .wav files in its folders; expected a folder per word");
-  const std::map<std::string, Part> parts = parts_of(path);
+  const std::map<std::string, Part> parts = parts_of(path, options);
   const Mfcc mfcc(kSampleRate);
   FolderSeries found =
       read_files(files, options, [&](const std::string& file) { return clip(file, options.speech, mfcc); });
   for (Series& series : found.series) {
-    const auto part = parts.find(series.id);
+    const auto part = parts.find(decoded(series.id).text);
     series.part = part != parts.end() ? part->second : parts.empty() ? Part::Any : Part::Train;
   }
   return collect_series({.name = file_name(path),

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "base/error.h"
-#include "base/files.h"
 #include "base/json_fields.h"
 #include "base/nearest.h"
 #include "base/random.h"
+#include "data/files.h"
 
 namespace fastweights {
 namespace {
@@ -183,7 +183,7 @@ Split index_split(const DataSet& data, const SplitConfig& config) {
   FW_CHECK(
       !config.indices.empty(),
       "[split] the rule indices needs a file: set split.indices to one with the indices or ids of each part");
-  const Json json = parsed_split(read_file(config.indices), config.indices);
+  const Json json = parsed_split(data::read_bytes(config.indices, {}), config.indices);
   FW_CHECK(json.is_object(), "[split] ", config.indices, " must contain an object { ... }");
   const std::vector<std::string> known = {"train", "validation", "test"};
   for (const auto& [key, unused] : json.items())

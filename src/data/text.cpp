@@ -1,11 +1,15 @@
 #include "data/text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <locale>
 #include <sstream>
+
+#include "base/printable.h"
+#include "base/utf8.h"
 
 namespace fastweights::data {
 namespace {
@@ -40,6 +44,45 @@ std::optional<double> finite_or_missing(std::string_view text) {
   return std::isnan(*x) ? kNaN : *x;
 }
 
+// the characters of the bytes 0x80 to 0x9f; the other ones of Windows-1252 are those of Latin-1
+constexpr std::array<uint32_t, 32> kWindows1252 = {
+    0x20ac, 0x81,   0x201a, 0x0192, 0x201e, 0x2026, 0x2020, 0x2021, 0x02c6, 0x2030, 0x0160,
+    0x2039, 0x0152, 0x8d,   0x017d, 0x8f,   0x90,   0x2018, 0x2019, 0x201c, 0x201d, 0x2022,
+    0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x9d,   0x017e, 0x0178};
+
+std::string from_windows_1252(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size() + bytes.size() / 8);
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    append_utf8(text, byte >= 0x80 && byte < 0xa0 ? kWindows1252[byte - 0x80u] : byte);
+  }
+  return text;
+}
+
+enum class ByteOrder { Little, Big };
+
+std::string from_utf16(std::string_view bytes, ByteOrder order) {
+  const auto unit = [&](size_t at) {
+    const auto first = static_cast<unsigned char>(bytes[at]),
+               second = static_cast<unsigned char>(bytes[at + 1]);
+    return static_cast<uint32_t>(order == ByteOrder::Little ? second << 8 | first : first << 8 | second);
+  };
+  std::string text;
+  text.reserve(bytes.size());
+  for (size_t at = 0; at + 1 < bytes.size(); at += 2) {
+    uint32_t c = unit(at);
+    // two units are a character beyond U+FFFF
+    const uint32_t low = c >= 0xd800 && c < 0xdc00 && at + 3 < bytes.size() ? unit(at + 2) : 0;
+    if (low >= 0xdc00 && low < 0xe000) {
+      c = 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
+      at += 2;
+    }
+    append_utf8(text, c);
+  }
+  return text;
+}
+
 char separator_of(std::string_view first_line) {
   bool quotes = false;
   for (const char c : first_line) {
@@ -51,6 +94,17 @@ char separator_of(std::string_view first_line) {
 }
 
 }  // namespace
+
+DecodedText decoded(std::string name) {
+  if (is_utf8(name)) return {std::move(name), ""};
+  return {from_windows_1252(name), "Windows-1252"};
+}
+
+DecodedText decoded_file(std::string bytes) {
+  if (bytes.starts_with("\xff\xfe")) return {from_utf16(bytes.substr(2), ByteOrder::Little), "UTF-16"};
+  if (bytes.starts_with("\xfe\xff")) return {from_utf16(bytes.substr(2), ByteOrder::Big), "UTF-16"};
+  return decoded(std::move(bytes));
+}
 
 void require_text(std::string_view text, std::string_view file) {
   const size_t zero = text.find('\0');
@@ -79,10 +133,19 @@ std::string lowercase(std::string_view text) {
 
 std::string in_quotes(std::string_view text) {
   constexpr size_t kLongest = 40;
-  std::string result = "'";
-  for (const char c : text.substr(0, kLongest))
-    result += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
-  return result + (text.size() > kLongest ? "...'" : "'");
+  std::string_view shown = text.substr(0, kLongest);
+  // not in the middle of a character
+  for (size_t cut = 1; shown.size() < text.size() && cut < 4; ++cut) {
+    const size_t length = utf8_length(text.substr(kLongest - cut));
+    if (length > cut) shown = text.substr(0, kLongest - cut);
+    if (length > 0) break;
+  }
+  return "'" + printable(shown) + (text.size() > kLongest ? "...'" : "'");
+}
+
+std::string shown_name(std::string_view name) {
+  const std::string quoted = in_quotes(name);
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 std::optional<double> parse_number(std::string_view text) {
@@ -113,7 +176,7 @@ double number_or_missing(std::string_view text, const Location& location, std::s
 double number_or_missing_in(std::string_view column, std::string_view text, const Location& location) {
   const std::optional<double> x = finite_or_missing(text);
   if (!x)
-    refuse(location, "column '", column, "': expected a number, got ", in_quotes(trimmed(text)),
+    refuse(location, "column ", in_quotes(column), ": expected a number, got ", in_quotes(trimmed(text)),
            "; missing values are empty, ?, NaN, NA or null");
   return *x;
 }
@@ -122,7 +185,7 @@ double finite_number(std::string_view text, const Location& location, std::strin
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    refuse(location, "column '", column, "': expected a number, got ", in_quotes(text));
+    refuse(location, "column ", in_quotes(column), ": expected a number, got ", in_quotes(text));
   return value;
 }
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 
-/// Lexical parts of text files: lines, fields and numbers. Bytes above 127 are passed through.
+/// Lexical parts of text files: encoding, lines, fields and numbers.
 
 namespace fastweights::data {
 
@@ -31,6 +31,15 @@ template <typename... Parts>
   throw std::runtime_error(message(location.file, ":", location.row, ":", location.column, ": ", parts...));
 }
 
+/// Text in UTF-8, and the encoding that was assumed: "" for UTF-8. Bytes that are not UTF-8 are read as
+/// Windows-1252, a superset of Latin-1. A file may also be UTF-16 with a byte order mark.
+struct DecodedText {
+  std::string text = {};
+  std::string encoding = {};
+};
+DecodedText decoded(std::string name);
+DecodedText decoded_file(std::string bytes);
+
 /// Rejects binary data: bytes that contain a zero are neither UTF-8 nor another extension of ASCII.
 void require_text(std::string_view text, std::string_view file);
 
@@ -41,8 +50,11 @@ std::string_view without_mark(std::string_view text);
 std::string_view trimmed(std::string_view text);
 std::string lowercase(std::string_view text);
 
-/// For messages: quoted, truncated if long, unprintable bytes as '?'.
+/// For messages: printable, quoted, truncated if long.
 std::string in_quotes(std::string_view text);
+
+/// The same without quotes, for names of members of an archive.
+std::string shown_name(std::string_view name);
 
 /// The whole text as a number, correctly rounded; NaN and infinities are accepted, by name or by overflow.
 std::optional<double> parse_number(std::string_view text);

@@ -1,8 +1,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <set>
 
+#include "base/checked.h"
+#include "data/counts.h"
+#include "data/files.h"
 #include "data/parsers.h"
 #include "data/readers.h"
 
@@ -15,6 +19,7 @@ struct TsHeader {
   int64_t dimensions = 0, length = 0;  // 0: not given
   std::vector<std::string> classes = {};
   std::vector<std::pair<int64_t, std::string>> names = {};
+  std::string counts = {};  // see counts.h
 };
 
 std::vector<Field> words(std::string_view line) {
@@ -63,9 +68,10 @@ void read_classes(TsHeader& header, const std::vector<Field>& line, const Locati
   }
 }
 
-// a comment may name a channel: # channel 2: heart rate
+// a comment may name a channel: # channel 2: heart rate; or the counts of a file that we wrote
 void read_comment(TsHeader& header, std::string_view line) {
   line = trimmed(line.substr(1));
+  if (line.starts_with(kCountsComment)) header.counts = line.substr(kCountsComment.size());
   constexpr std::string_view kWord = "channel ";
   const size_t colon = line.find(": ");
   if (!line.starts_with(kWord) || colon == std::string_view::npos) return;
@@ -100,6 +106,9 @@ TsHeader read_ts_header(Lines& lines, const std::string& file) {
   }
   refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "expected @data, got the end of the file");
 }
+
+// memory of a dimension without values, at least
+constexpr size_t kDimensionBytes = 200;
 
 // fields between colons outside parentheses
 std::vector<Field> dimensions_of(std::string_view line) {
@@ -159,13 +168,21 @@ Observed stamped_values(const Field& dimension, const Location& location, TimeAx
   }
 }
 
+// missing values for all rows; a ? for a dimension becomes a value per row
+void fill_missing(Series& series, size_t rows, size_t dimensions, std::string_view file, size_t limit) {
+  const std::optional<size_t> count = checked_product({rows, dimensions});
+  require_memory(count ? checked_product({*count, sizeof(double)}) : std::nullopt, limit, file, "its values");
+  series.values.assign(*count, kNaN);
+}
+
 // one row per time at which any dimension was observed
-void fill_stamped(Series& series, const std::vector<Observed>& dimensions) {
+void fill_stamped(Series& series, const std::vector<Observed>& dimensions, std::string_view file,
+                  size_t limit) {
   for (const Observed& d : dimensions)
     series.times.insert(series.times.end(), d.times.begin(), d.times.end());
   std::sort(series.times.begin(), series.times.end());
   series.times.erase(std::unique(series.times.begin(), series.times.end()), series.times.end());
-  series.values.assign(series.times.size() * dimensions.size(), kNaN);
+  fill_missing(series, series.times.size(), dimensions.size(), file, limit);
   for (size_t c = 0; c < dimensions.size(); ++c) {
     size_t row = 0;
     for (size_t i = 0; i < dimensions[c].times.size(); ++i) {
@@ -177,12 +194,12 @@ void fill_stamped(Series& series, const std::vector<Observed>& dimensions) {
 
 // one value per step and dimension
 void fill_plain(Series& series, const std::vector<std::vector<double>>& dimensions, const TsHeader& header,
-                const Location& location) {
+                const Location& location, size_t limit) {
   size_t length = 0;
   for (const std::vector<double>& d : dimensions) length = std::max(length, d.size());
   if (header.equal_length && header.length > 0 && length != static_cast<size_t>(header.length))
     refuse(location, "expected ", header.length, " values as in @seriesLength, got ", length);
-  series.values.assign(length * dimensions.size(), kNaN);
+  fill_missing(series, length, dimensions.size(), location.file, limit);
   for (size_t c = 0; c < dimensions.size(); ++c) {
     const std::vector<double>& d = dimensions[c];
     // a single ?: the dimension was not observed
@@ -195,7 +212,8 @@ void fill_plain(Series& series, const std::vector<std::vector<double>>& dimensio
   for (size_t i = 0; i < length; ++i) series.times.push_back(static_cast<double>(i));
 }
 
-void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, const Location& row) {
+void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, const Location& row,
+               size_t limit) {
   std::vector<Field> fields = dimensions_of(line);
   Series series;
   series.where = message(row.file, ":", row.row);
@@ -219,18 +237,18 @@ void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, co
     std::vector<Observed> dimensions;
     for (const Field& f : fields)
       dimensions.push_back(stamped_values(f, {row.file, row.row, 1}, parsed.axis));
-    fill_stamped(series, dimensions);
+    fill_stamped(series, dimensions, row.file, limit);
   } else {
     std::vector<std::vector<double>> dimensions;
     for (const Field& f : fields) dimensions.push_back(plain_values(f, row));
-    fill_plain(series, dimensions, header, row);
+    fill_plain(series, dimensions, header, row, limit);
   }
   parsed.series.push_back(std::move(series));
 }
 
 }  // namespace
 
-Parsed parse_ts(std::string_view text, const std::string& file) {
+Parsed parse_ts(std::string_view text, const std::string& file, size_t limit) {
   require_text(text, file);
   Lines lines(text);
   const TsHeader header = read_ts_header(lines, file);
@@ -238,12 +256,19 @@ Parsed parse_ts(std::string_view text, const std::string& file) {
   parsed.head.classes = header.target_label ? std::vector<std::string>() : header.classes;
   parsed.head.time_unit = header.timestamps ? "" : "step";
   if (header.target_label) parsed.head.targets = {"target"};
+  size_t used = 0;  // bytes of all values
   while (lines.next()) {
     const std::string_view line = trimmed(lines.line());
     if (line.empty() || line.front() == '#') continue;
-    read_case(parsed, header, lines.line(), {file, lines.row(), 1});
+    const auto colons = static_cast<size_t>(std::count(line.begin(), line.end(), ':'));
+    require_memory(checked_product({colons, kDimensionBytes}), limit, file, "its dimensions");
+    require_memory(checked_product({parsed.series.size(), kSeriesBytes}), limit, file, "its series");
+    read_case(parsed, header, lines.line(), {file, lines.row(), 1}, limit - used);
+    used += parsed.series.back().values.size() * sizeof(double);
   }
   if (parsed.series.empty()) refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "no case after @data");
+  if (!header.counts.empty())
+    check_counts(header.counts, parsed.series, file, "the comment at its beginning");
   for (const auto& [number, name] : header.names) {
     if (number <= static_cast<int64_t>(parsed.head.channels.size()))
       parsed.head.channels[static_cast<size_t>(number) - 1] = name;

@@ -2,8 +2,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "data/counts.h"
 #include "data/parsers.h"
-#include "data/write_file.h"
 #include "data/writers.h"
 
 namespace fastweights::data {
@@ -18,11 +18,11 @@ void check_ts(const DataSet& data, const std::string& path) {
     refuse_writing(path, "a .ts file can store either a label or one target; write .npz");
   for (const std::string& name : data.head.classes) {
     if (name.empty() || name == "?" || name.find_first_of(" \t\r\n:()") != std::string::npos)
-      refuse_writing(path, "a .ts file cannot store the class name '", name, "'");
+      refuse_writing(path, "a .ts file cannot store the class name ", in_quotes(name));
   }
   for (const std::string& name : data.head.channels) {
     if (name.empty() || trimmed(name) != name || name.find_first_of("\r\n") != std::string::npos)
-      refuse_writing(path, "a .ts file cannot store the channel name '", name, "'");
+      refuse_writing(path, "a .ts file cannot store the channel name ", in_quotes(name));
   }
 }
 
@@ -48,7 +48,7 @@ std::string header(const DataSet& data, const Layout& layout) {
   std::string name = data.head.name.empty() ? "unnamed" : data.head.name;
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }, '_');
-  std::string text;
+  std::string text = message("# ", kCountsComment, counts_text(data), "\n");
   const std::vector<std::string> usual = numbered_channels(data.head.channels.size());
   for (size_t c = 0; c < usual.size(); ++c) {
     if (data.head.channels[c] != usual[c]) text += "# " + usual[c] + ": " + data.head.channels[c] + "\n";
@@ -102,7 +102,7 @@ void write_one(const DataSet& data, const std::string& path) {
   const Layout layout = layout_of(data);
   std::string text = header(data, layout);
   for (size_t b = 0; b < data.ids.size(); ++b) text += case_line(data, layout, b);
-  write_file(path, text);
+  write_table(path, text);
 }
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <set>
 
+#include "base/files.h"
+#include "data/counts.h"
 #include "data/text.h"
-#include "data/write_file.h"
 
 namespace fastweights::data {
 namespace {
@@ -79,16 +79,26 @@ void check_table(const DataSet& data, const std::string& path) {
   for (const auto* list : {&data.head.channels, &data.head.statics, &data.head.targets}) {
     for (const std::string& name : *list) {
       if (name.empty() || trimmed(name) != name || !names.insert(name).second)
-        refuse_writing(path, "the column name '", name, "' is reserved, empty or duplicate");
+        refuse_writing(path, "the column name ", in_quotes(name), " is reserved, empty or duplicate");
     }
   }
   for (const std::string& name : data.head.classes) {
-    if (is_missing(name)) refuse_writing(path, "the class '", name, "' would read as unknown");
+    if (is_missing(name)) refuse_writing(path, "the class ", in_quotes(name), " would read as unknown");
   }
   std::set<std::string> ids;
   for (const std::string& id : data.ids) {
-    if (id.empty() || !ids.insert(id).second) refuse_writing(path, "empty or duplicate id '", id, "'");
+    if (id.empty() || !ids.insert(id).second) refuse_writing(path, "empty or duplicate id ", in_quotes(id));
   }
+}
+
+// a table, and its counts; those of the old table never stand beside the new one
+void write_counted(const std::string& path, std::string_view text, const DataSet& data) {
+  const std::string counts = counts_file(path);
+  std::error_code error;
+  fs::remove(counts, error);
+  write_table(path, text);
+  // not beside /dev/stdout
+  if (fs::is_regular_file(fs::symlink_status(path, error))) replace_file(counts, counts_text(data) + "\n");
 }
 
 bool all_steps_unknown(const DataSet& data, size_t b) {
@@ -104,14 +114,11 @@ std::string part_name(Part part) {
   return part == Part::Test ? "test" : "any";
 }
 
-void write_file(const std::string& path, std::string_view bytes) {
+void write_table(const std::string& path, std::string_view bytes) {
   const fs::path parent = fs::path(path).parent_path();
   std::error_code error;
   if (!parent.empty()) fs::create_directories(parent, error);
-  std::ofstream out(path, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (!out) throw std::runtime_error(path + ": cannot be written");
+  replace_file(path, bytes);
 }
 
 void write_csv(const DataSet& data, const std::string& path) {
@@ -133,14 +140,14 @@ void write_csv(const DataSet& data, const std::string& path) {
       text += '\n';
     }
   }
-  write_file(path, text);
+  write_counted(path, text, data);
 }
 
 void write_csv_folder(const DataSet& data, const std::string& path) {
   check_table(data, path);
   for (const std::string& id : data.ids) {
     if (id == "labels" || id.find('/') != std::string::npos)
-      refuse_writing(path, "'", id, ".csv' cannot be the name of a file there");
+      refuse_writing(path, in_quotes(id + ".csv"), " cannot be the name of a file there");
   }
   const Table table(data);
   const bool labels = !data.labels.empty();
@@ -157,9 +164,9 @@ void write_csv_folder(const DataSet& data, const std::string& path) {
       if (steps) text += "," + table.label(data.step_labels[row]);
       text += '\n';
     }
-    write_file((fs::path(path) / (data.ids[b] + ".csv")).string(), text);
+    write_table((fs::path(path) / (data.ids[b] + ".csv")).string(), text);
   }
-  write_file((fs::path(path) / "labels.csv").string(), list);
+  write_counted((fs::path(path) / "labels.csv").string(), list, data);
 }
 
 std::string npz_of(const DataSet& data, Packing packing) {
@@ -192,7 +199,7 @@ std::string npz_of(const DataSet& data, Packing packing) {
 }
 
 void write_npz(const DataSet& data, const std::string& path, Packing packing) {
-  write_file(path, npz_of(data, packing));
+  write_table(path, npz_of(data, packing));
 }
 
 }  // namespace fastweights::data
@@ -206,7 +213,8 @@ void write_data(const DataSet& data, const std::string& path, const std::string&
   if (chosen == "csv-folder") return data::write_csv_folder(data, path);
   if (chosen == "npz") return data::write_npz(data, path);
   if (chosen == "ts") return data::write_ts(data, path);
-  FW_CHECK(false, "[write_data] cannot write the format '", chosen, "'; expected csv, csv-folder, npz or ts");
+  FW_CHECK(false, "[write_data] cannot write the format ", data::in_quotes(chosen),
+           "; expected csv, csv-folder, npz or ts");
 }
 
 }  // namespace fastweights

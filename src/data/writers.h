@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "data/npz.h"
@@ -32,6 +33,9 @@ std::string npz_of(const DataSet& data, Packing packing);
 
 /// A file, or, if the path does not end in .ts, a folder <Name> with <Name>_TRAIN.ts and <Name>_TEST.ts.
 void write_ts(const DataSet& data, const std::string& path);
+
+/// Replaces a file as a whole; creates its folder if necessary.
+void write_table(const std::string& path, std::string_view bytes);
 
 /// "any", "train", "validation" or "test".
 std::string part_name(Part part);

@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include "base/error.h"
+#include "data/files.h"
+#include "data/text.h"
 
 #ifdef FASTWEIGHTS_ZLIB
 #include <zlib.h>
@@ -144,13 +146,14 @@ bool can_deflate() {
 #endif
 }
 
-std::vector<std::pair<std::string, std::string>> unzip(std::string_view bytes, const std::string& file) {
+std::vector<std::pair<std::string, std::string>> unzip(std::string_view bytes, const std::string& file,
+                                                       size_t limit) {
   const size_t end = end_record(bytes, file);
   const size_t count = number(bytes, end + 10, 2);
   size_t at = number(bytes, end + 16, 4);
   if (at == kLarge) refuse_zip(file, "archives of 4 GB or more are not supported; split the set");
   std::vector<std::pair<std::string, std::string>> members;
-  size_t packed = 0;
+  size_t packed = 0, total = 0;
   for (size_t i = 0; i < count; ++i) {
     if (at + kCentralSize > end || number(bytes, at, 4) != kCentral)
       refuse_zip(file, "malformed directory; expected ", count, " members");
@@ -161,7 +164,9 @@ std::vector<std::pair<std::string, std::string>> unzip(std::string_view bytes, c
     // members that share bytes could require any amount of memory
     packed += number(bytes, at + 20, 4);
     if (packed > bytes.size()) refuse_zip(file, "the directory claims more data than the file has");
-    std::string data = member_data(bytes, at, file + ": " + member);
+    total += number(bytes, at + 24, 4);
+    require_memory(total, limit, file, "its uncompressed content");
+    std::string data = member_data(bytes, at, file + ": " + shown_name(member));
     members.emplace_back(std::move(member), std::move(data));
     at += kCentralSize + name + extra + comment;
   }

@@ -13,8 +13,9 @@ namespace fastweights::data {
 
 enum class Packing { Stored, Deflated };
 
-/// Members in the order of the archive; `file` is the name for error messages.
-std::vector<std::pair<std::string, std::string>> unzip(std::string_view bytes, const std::string& file);
+/// Members in the order of the archive; `file` is the name for error messages, `limit` for their total size.
+std::vector<std::pair<std::string, std::string>> unzip(std::string_view bytes, const std::string& file,
+                                                       size_t limit = static_cast<size_t>(-1));
 
 std::string zip(const std::vector<std::pair<std::string, std::string>>& members, Packing packing);
 

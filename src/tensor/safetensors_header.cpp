@@ -4,8 +4,10 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
+#include "base/checked.h"
 #include "base/error.h"
 
 namespace fastweights {
@@ -148,15 +150,12 @@ class HeaderReader : public nlohmann::json_sax<json> {
     }
     const int64_t size = safetensors_type_size(entry_.type);
     if (size == 0) fail(where(), " has the type ", in_quotes(entry_.type), ", which cannot be read");
-    // an extent of zero must not hide that the others overflow
-    int64_t bytes = size, without_zeros = size;
-    for (int64_t extent : entry_.shape) {
-      bytes *= extent > 0 ? 1 : 0;
-      if (extent > 0 && __builtin_mul_overflow(without_zeros, extent, &without_zeros)) {
-        fail(where(), " has a shape whose size overflows");
-      }
-    }
-    if (bytes > 0) bytes = without_zeros;
+    const std::optional<size_t> count = checked_product(entry_.shape);
+    const std::optional<size_t> found =
+        count ? checked_product({*count, static_cast<size_t>(size)}) : std::nullopt;
+    if (!found || *found > static_cast<size_t>(std::numeric_limits<int64_t>::max()))
+      fail(where(), " has a shape whose size overflows");
+    const auto bytes = static_cast<int64_t>(*found);
     if (entry_.end < entry_.begin) {
       fail(where(), " has data offsets that end (", entry_.end, ") before they begin (", entry_.begin, ")");
     }

@@ -250,7 +250,9 @@ ReportData make_report(const std::string& folder, const Run& run, const RunResul
   report.model = model_section(trained.model);
   report.fast_weights = weight_view(trained, shown.data, 0);
   const size_t skipped = run.data.head.skipped.size();
-  if (skipped > 0) report.warnings = std::vector<std::string>{message(skipped, " files were left out")};
+  std::vector<std::string> warnings = run.data.head.notes;
+  if (skipped > 0) warnings.push_back(message(skipped, " files were left out"));
+  if (!warnings.empty()) report.warnings = warnings;
   const std::string& path = config.data.path;
   report.commands = {message("fastweights evaluate ", folder, " ", path),
                      message("fastweights predict ", folder, " ", path, " --out predictions.csv")};

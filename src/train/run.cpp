@@ -194,6 +194,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
     folder.note(message("a new run: ", data.train.samples(), " series to train on, ",
                         data.validation.samples(), " for validation, ", data.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));
+    for (const std::string& note : data.head.notes) folder.log(note);
     if (!copied.empty()) folder.note(copied);
   } else {
     result.epochs = open_again(options.folder, run, trainer);

@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -96,6 +98,9 @@ std::string fingerprint(const DataSet& data) {
 }
 
 RunData divide(const RunConfig& config, const DataSet& data, const Preparation* preparation) {
+  FW_CHECK(is_utf8(config.data.path),
+           "[train] the path of the data must be UTF-8 to be stored in the run, got '",
+           printable(config.data.path), "'; rename the file");
   RunData out = {.head = data.head, .fingerprint = fingerprint(data), .task = config.task};
   out.task.kind = task_kind(data, config.task);
   out.split = split_data(data, config.split);

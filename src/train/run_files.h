@@ -14,6 +14,8 @@ class RunFolder {
   std::string operator/(const char* name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
+  /// A line of log.txt.
+  void log(const std::string& line) const;
   /// A line of log.txt, which is also passed to the events.
   void note(const std::string& line) const;
   /// A line of log.txt alone: the seconds that a phase took.
@@ -21,8 +23,6 @@ class RunFolder {
   void append_epoch(const TrainEpoch& epoch) const;
 
  private:
-  void log(const std::string& line) const;
-
   std::string path_;
   RunEvents events_;
 };

@@ -58,6 +58,7 @@ void expect_equal_sets(const DataSet& a, const DataSet& b) {
   EXPECT_EQ(a.head.time_unit, b.head.time_unit);
   EXPECT_EQ(a.head.time_zero, b.head.time_zero);
   EXPECT_EQ(a.head.skipped, b.head.skipped);
+  EXPECT_EQ(a.head.notes, b.head.notes);
   EXPECT_EQ(a.ids, b.ids);
   EXPECT_EQ(a.groups, b.groups);
   EXPECT_EQ(a.parts, b.parts);
@@ -132,6 +133,31 @@ TEST_F(Cache, ChangesInAFolderAreSeen) {
   std::filesystem::remove(folder + "/a/3.psv");
   read(folder);
   EXPECT_EQ(reads_, 6) << "a file less";
+}
+
+TEST_F(Cache, AnEditThatKeepsSizeAndTimeIsSeen) {
+  const std::string file = folder_.write("set/a/1.psv", "x"), folder = folder_.path("set");
+  read(folder);
+  const auto time = std::filesystem::last_write_time(file);
+  folder_.write("set/a/1.psv", "y");
+  std::filesystem::last_write_time(file, time);
+  read(folder);
+  EXPECT_EQ(reads_, 2);
+  // another file of the same name, size and time
+  folder_.write("other", "z");
+  std::filesystem::last_write_time(folder_.path("other"), time);
+  std::filesystem::rename(folder_.path("other"), file);
+  read(folder);
+  EXPECT_EQ(reads_, 3);
+}
+
+TEST_F(Cache, ACacheThatCannotBeWrittenIsANote) {
+  const std::string file = folder_.write("data.csv", "a,b\n");
+  folder_.write("cache", "a file where the folder should be");
+  const DataSet data = read(file);
+  EXPECT_EQ(data.ids, sample_set().ids);
+  ASSERT_FALSE(data.head.notes.empty());
+  EXPECT_EQ(data.head.notes.back().rfind("not cached: ", 0), 0u) << data.head.notes.back();
 }
 
 TEST_F(Cache, AFolderIsTheSameHoweverItIsWritten) {

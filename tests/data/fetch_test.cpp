@@ -247,6 +247,48 @@ TEST_F(Fetch, ASetAppearsWhenItIsComplete) {
   EXPECT_EQ(requests().size(), count);
 }
 
+TEST_F(Fetch, AnotherRangeIsNotAppended) {
+  server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\"", .cut_after = 1000});
+  error_of(page("a.txt"));
+  server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\"", .range = "bytes 500-9999/10000"});
+  EXPECT_EQ(error_of(page("a.txt")), server_.address("a.txt") +
+                                         ": expected the bytes from 1000 on, got the range 'bytes "
+                                         "500-9999/10000'; the next attempt starts over");
+  EXPECT_EQ(read_file(get(page("a.txt"))), numbers());
+}
+
+TEST_F(Fetch, ARangeThatEndsEarlyIsNotTheRest) {
+  server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\"", .cut_after = 1000});
+  error_of(page("a.txt"));
+  const std::string size = std::to_string(numbers().size());
+  server_.set("a.txt",
+              {.bytes = numbers().substr(0, 3000), .tag = "\"1\"", .range = "bytes 1000-2999/" + size});
+  EXPECT_EQ(error_of(page("a.txt")),
+            server_.address("a.txt") + ": the server ended early; the next attempt resumes the download");
+  server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\""});
+  EXPECT_EQ(read_file(get(page("a.txt"))), numbers());
+}
+
+TEST_F(Fetch, WhatMayBeIncompleteIsNotRemembered) {
+  std::vector<std::string> notes;
+  const auto keep = [&](const std::string& line) { notes.push_back(line); };
+  // the connection ends early, and nothing says so
+  server_.set("a.txt", {.bytes = numbers(), .cut_after = 1000, .without_length = true});
+  std::filesystem::remove(download(page("a.txt"), folder_.path(), {}, keep));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt.sha256")));
+  EXPECT_EQ(read_file(download(page("a.txt"), folder_.path(), {}, keep)), numbers());
+  ASSERT_EQ(notes.size(), 2u);
+  EXPECT_NE(notes[0].find("first download, not verified"), std::string::npos) << notes[0];
+  const std::string tar = tar_entry("set-a/1.txt", numbers()) + kTarEnd;
+  server_.set("a.tar", {.bytes = tar, .cut_after = 2000, .without_length = true});
+  const std::string error = error_of(page("a.tar"));
+  if (error.empty()) GTEST_SKIP() << "built without libarchive";
+  EXPECT_NE(error.find("cannot be unpacked"), std::string::npos) << error;
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("a.tar.sha256")));
+  EXPECT_EQ(read_file(get(page("a.tar"))), tar);
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("a.tar.sha256")));
+}
+
 TEST(Catalogue, EveryEntryIsUsable) {
   std::set<std::string> names;
   for (const KnownSet& set : catalogue()) {

@@ -99,12 +99,15 @@ void LocalServer::answer(int connection) {
   const size_t first = part ? std::strtoul(range.c_str() + 6, nullptr, 10) : 0;
   if (first >= page.bytes.size() && part)
     return send_all(connection, "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n");
-  std::string head = part ? "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes " + std::to_string(first) +
-                                "-" + std::to_string(page.bytes.size() - 1) + "/" +
-                                std::to_string(page.bytes.size()) + "\r\n"
-                          : "HTTP/1.1 200 OK\r\n";
+  const std::string size = std::to_string(page.bytes.size());
+  const std::string range_sent = !page.range.empty() ? page.range
+                                                     : "bytes " + std::to_string(first) + "-" +
+                                                           std::to_string(page.bytes.size() - 1) + "/" + size;
+  std::string head =
+      part ? "HTTP/1.1 206 Partial Content\r\nContent-Range: " + range_sent + "\r\n" : "HTTP/1.1 200 OK\r\n";
   if (!page.tag.empty()) head += "ETag: " + page.tag + "\r\n";
-  head += "Content-Length: " + std::to_string(page.bytes.size() - first) + "\r\nConnection: close\r\n\r\n";
+  if (!page.without_length) head += "Content-Length: " + std::to_string(page.bytes.size() - first) + "\r\n";
+  head += "Connection: close\r\n\r\n";
   send_all(connection, head + page.bytes.substr(first, page.cut_after));
   page.cut_after = ~0ull;
 }

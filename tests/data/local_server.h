@@ -17,6 +17,8 @@ class LocalServer {
     std::string tag = {};       ///< ETag; none, if empty
     size_t cut_after = ~0ull;   ///< the connection breaks once, after this number of bytes
     std::string location = {};  ///< redirects there
+    std::string range = {};     ///< Content-Range instead of the true one
+    bool without_length = false;
   };
 
   LocalServer();

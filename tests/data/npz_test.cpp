@@ -105,6 +105,19 @@ TEST(Npz, BrokenArraysSayWhatIsWrong) {
             "f: a: expected 8 bytes of data for the shape, got 9");
 }
 
+// the product of the first sizes wraps to 131072, which is what the data have
+TEST(Npz, AShapeThatOverflowsIsRefused) {
+  for (const auto& [shape, bytes] :
+       {std::pair{"(1, 63995, 864758687727616)", 131072u * 8}, std::pair{"(4294967296, 4294967296, 2)", 0u},
+        std::pair{"(0, 999999999999999, 999999999999999)", 0u}}) {
+    const std::string data(bytes, '\0');
+    EXPECT_EQ(refusal([&] { parse_npy(npy(header("<f8", shape), data), "f: a"); }),
+              "f: a: expected more data for the shape and 8 bytes per element, got " + std::to_string(bytes) +
+                  " bytes")
+        << shape;
+  }
+}
+
 TEST(Npz, BrokenArchivesSayWhatIsWrong) {
   const auto said = [](const std::string& bytes) { return refusal([&] { unzip(bytes, "f"); }); };
   const std::string good = zip({{"a.npy", "content"}}, Packing::Stored);

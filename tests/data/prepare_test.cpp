@@ -31,6 +31,66 @@ TEST(Prepare, MeanAndDeviationAreThoseOfObservedValues) {
   EXPECT_EQ(p.time_unit, "hour");
 }
 
+TEST(Prepare, AValueThatCannotBeScaledIsNamed) {
+  const auto said = [](const DataSet& data, const PrepareConfig& config = {}) {
+    return refusal([&] { fit_preparation(data, config); });
+  };
+  std::vector<Series> all = {
+      {.id = "a", .times = {0, 1}, .values = {1, 2}, .statics = {1}, .targets = {1}},
+      {.id = "b", .times = {0, 1}, .values = {3, 1e155}, .statics = {2}, .targets = {2}}};
+  const auto set = [&] {
+    return collect_series({.name = "set", .channels = {"x"}, .statics = {"age"}, .targets = {"y"}}, all);
+  };
+  const std::string rest = " is too large to scale in float32; correct it, or leave it empty";
+  EXPECT_EQ(said(set()), "channel 'x', series 'b', row 2: 1e+155" + rest);
+  EXPECT_EQ(said(set(), {.scaling = Scaling::Robust}), "") << "clipped";
+  EXPECT_EQ(said(set(), {.scaling = Scaling::None, .clip = 0}),
+            "channel 'x', series 'b', row 2: 1e+155" + rest);
+  all[1].values[1] = 1e39;
+  EXPECT_EQ(said(set(), {.scaling = Scaling::None, .clip = 0}),
+            "channel 'x', series 'b', row 2: 1e+39" + rest);
+  EXPECT_EQ(said(set(), {.scaling = Scaling::None}), "");
+  all[1].values[1] = 4;
+  all[0].statics = {-1e300};
+  EXPECT_EQ(said(set()), "static feature 'age', series 'a': -1e+300" + rest);
+  all[0].statics = {1};
+  all[1].targets = {1e200};
+  EXPECT_EQ(said(set()), "target 'y', series 'b': 1e+200" + rest);
+  all[1].targets = {2};
+  all[1].times = {-1e308, 1e308};
+  EXPECT_EQ(said(set()),
+            "series 'b': the times from -1e+308 to 1e+308 are too far apart for a median gap of 1");
+  all[1].times = {0, 1};
+  EXPECT_EQ(said(set()), "");
+}
+
+TEST(DataWarnings, EmptyColumnsAndFarOutliersAreNamed) {
+  std::vector<Series> all(1);
+  for (int i = 0; i < 50; ++i) {
+    all[0].times.push_back(i);
+    all[0].values.insert(all[0].values.end(), {std::sin(i), kMissing, i == 7 ? 1e9 : 0.0});
+  }
+  const auto warnings = [&] { return data_warnings(collect_series({.channels = {"x", "y", "z"}}, all)); };
+  EXPECT_EQ(warnings(), (Words{"channel without any value: 'y'"})) << "half of z is equal";
+  all[0].values[3 * 20] = 1e30;
+  const Words found = warnings();
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].rfind("channel 'x' has the value 1e+30, but half of its values are within 1.", 0), 0u)
+      << found[0];
+}
+
+// heavy tails, large offsets and rare events are ordinary
+TEST(DataWarnings, OrdinaryDataHaveNone) {
+  std::vector<Series> all(1);
+  for (int i = 0; i < 5000; ++i) {
+    const double u = (i * 0.6180339887) - std::floor(i * 0.6180339887);
+    all[0].times.push_back(i);
+    all[0].values.insert(all[0].values.end(), {std::tan(3.14159 * (u - 0.5)), 1e12 + u, std::exp(8 * u * u),
+                                               i % 100 == 0 ? 1e4 : 0.0});
+  }
+  EXPECT_EQ(data_warnings(collect_series({.channels = {"a", "b", "c", "d"}}, all)), Words{});
+}
+
 TEST(Prepare, SumsGoThroughTheRowsInTheirOrder) {
   // sums of these depend on their order
   const std::vector<double> x = {1e16, 1, -1e16, 0.1, kMissing, 3, 1e-3}, times = {0, 1, 2, 3, 4, 5, 6};

@@ -177,6 +177,38 @@ TEST_F(Speech, ClipsOfOtherLengthsAreLeftOut) {
   EXPECT_EQ(data.head.skipped, std::vector<std::string>{"2 files: not exactly 16000 samples"});
 }
 
+// 142 bytes of FLAC that claim half a billion samples
+TEST_F(Speech, AClaimedLengthTakesNoMemory) {
+  clip("bed/a_nohash_0");
+  std::string bytes("fLaC\x80\0\0\x22\x10\0\x10\0\0\0\0\0\0\0\x03\xE8\0\xF0\x1D\xCD\x65\0", 26);
+  bytes.resize(142);
+  folder_.write("bed/b_nohash_0.wav", bytes);
+  const DataSet data = read_speech(folder_.path(), {});
+  EXPECT_EQ(data.samples(), 1);
+  EXPECT_EQ(data.head.skipped, std::vector<std::string>{"1 file: not exactly 16000 samples"});
+}
+
+TEST_F(Speech, NamesOfFilesBecomeUtf8) {
+  clip(
+      "gr\xFC"
+      "n/a_nohash_0");
+  clip("rot/\xE9_nohash_0");
+  folder_.write("testing_list.txt",
+                "gr\xFC"
+                "n/a_nohash_0.wav\n");
+  const DataSet data = read_speech(folder_.path(), {});
+  EXPECT_EQ(data.head.classes, (std::vector<std::string>{"gr\xC3\xBC"
+                                                         "n",
+                                                         "rot"}));
+  EXPECT_EQ(data.ids[1], "rot/\xC3\xA9_nohash_0.wav");
+  EXPECT_EQ(data.groups[1], "\xC3\xA9");
+  EXPECT_EQ(data.parts[0], Part::Test);
+  ASSERT_EQ(data.head.notes.size(), 1u);
+  EXPECT_EQ(data.head.notes[0],
+            "the name 'gr\xC3\xBC"
+            "n' is not UTF-8; read as Windows-1252");
+}
+
 TEST_F(Speech, EveryMistakeIsNamed) {
   EXPECT_EQ(error(), folder_.path() + ": no .wav files in its folders; expected a folder per word");
   const std::string file = folder_.write("bed/a.wav", wav(noise(8000, 1), 8000));

@@ -33,6 +33,43 @@ TEST(Text, MissingIsWrittenInManyWays) {
   for (const char* text : {"0", "-", "none", "n", "nanny", "??"}) EXPECT_FALSE(is_missing(text)) << text;
 }
 
+TEST(Text, EveryEncodingBecomesUtf8) {
+  const auto expect = [](const std::string& bytes, const std::string& text, const std::string& encoding) {
+    const DecodedText got = decoded_file(bytes);
+    EXPECT_EQ(got.text, text);
+    EXPECT_EQ(got.encoding, encoding);
+  };
+  expect("pulse,\xC3\xA9", "pulse,\xC3\xA9", "");
+  expect(
+      "Gr\xF6\xDF"
+      "e",
+      "Gr\xC3\xB6\xC3\x9F"
+      "e",
+      "Windows-1252");
+  // the euro sign and the en dash, where Latin-1 has control characters; 0x81 is unused
+  expect(
+      "\x80 1\x96"
+      "2 \x81",
+      "\xE2\x82\xAC 1\xE2\x80\x93"
+      "2 \xC2\x81",
+      "Windows-1252");
+  expect(std::string("\xFF\xFE"
+                     "a\0\xE9\0\x3D\xD8\x00\xDE",
+                     10),
+         "a\xC3\xA9\xF0\x9F\x98\x80", "UTF-16");
+  expect(std::string("\xFE\xFF\0a\0\xE9", 6), "a\xC3\xA9", "UTF-16");
+  // half a pair
+  expect(std::string("\xFF\xFE\x3D\xD8", 4), "\xEF\xBF\xBD", "UTF-16");
+}
+
+TEST(Text, QuotedTextIsShortAndPrintable) {
+  EXPECT_EQ(in_quotes("a\x1b[2J"), "'a\\x1B[2J'");
+  EXPECT_EQ(in_quotes(std::string(500'000, 'x')), "'" + std::string(40, 'x') + "...'");
+  // not in the middle of a character
+  EXPECT_EQ(in_quotes(std::string(39, 'x') + "\xC3\xA9yy"), "'" + std::string(39, 'x') + "...'");
+  EXPECT_EQ(in_quotes(std::string(38, 'x') + "\xC3\xA9yy"), "'" + std::string(38, 'x') + "\xC3\xA9...'");
+}
+
 TEST(Text, AnInfiniteValueIsNoNumber) {
   EXPECT_EQ(refusal([] {
               number_or_missing("1e999", {"f", 3, 7});

@@ -1,5 +1,6 @@
 #include "data/writers.h"
 
+#include "base/files.h"
 #include "data/data_support.h"
 #include "data/readers.h"
 
@@ -158,10 +159,47 @@ TEST(DataWriters, WhatAFormatHasNoPlaceForIsRefused) {
   EXPECT_THROW(write_data(plain, folder.path("f.xls")), std::invalid_argument);
 }
 
+// cut at the end of a line, tables and .ts files are still valid
+TEST(DataWriters, AFileThatIsCutIsRefused) {
+  const TestFolder folder;
+  std::vector<Series> all;
+  for (const char* id : {"a", "b", "c"})
+    all.push_back({.id = id, .times = {0, 1}, .values = {1, 2}, .label = "u"});
+  const DataSet data = collect_series({.channels = {"x"}}, all);
+  const auto cut = [&](const std::string& file) {
+    std::string text = read_file(file);
+    text.pop_back();
+    std::ofstream(file) << text.substr(0, text.rfind('\n') + 1);
+  };
+  const std::string table = folder.path("t.csv"), series = folder.path("t.ts"), tables = folder.path("d");
+  write_data(data, table);
+  expect_same(read_data(table), data);
+  cut(table);
+  EXPECT_EQ(refusal([&] { read_data(table); }),
+            table + ": expected '3 series, 6 rows' as written in " + table +
+                ".rows, got '3 series, 5 rows'; the file was cut, or changed later: then remove " + table +
+                ".rows");
+  std::filesystem::remove(table + ".rows");
+  EXPECT_EQ(read_data(table).rows(), 5);
+  write_data(data, series);
+  EXPECT_EQ(read_data(series).samples(), 3);
+  cut(series);
+  EXPECT_EQ(refusal([&] { read_data(series); }),
+            series +
+                ": expected '3 series, 6 rows' as written in the comment at its beginning, got '2 series, 4 "
+                "rows'; the file was cut, or changed later: then remove the comment at its beginning");
+  write_data(data, tables, "csv-folder");
+  expect_same(read_data(tables), data);
+  cut(tables + "/b.csv");
+  EXPECT_NE(refusal([&] { read_data(tables); }).find("labels.csv.rows, got '3 series, 5 rows'"),
+            std::string::npos);
+}
+
 TEST(DataWriters, AFileThatCannotBeWrittenSaysSo) {
   const TestFolder folder;
   const std::string file = folder.file("file", "");
-  EXPECT_EQ(refusal([&] { write_npz(written_set(), file + "/f.npz"); }), file + "/f.npz: cannot be written");
+  EXPECT_EQ(refusal([&] { write_npz(written_set(), file + "/f.npz"); }),
+            file + "/f.npz: cannot be written: Not a directory");
 }
 
 }  // namespace

@@ -204,6 +204,26 @@ TEST(Project, HeadersAreGuardedAndFilesAreShort) {
   }
 }
 
+// sizes that a file gives are multiplied by checked_product(), as far as the text of a source can tell
+TEST(Project, ReadersMultiplySizesWithACheck) {
+  const std::regex reader(
+      R"(^src/(data/(\w*_reader|npz|zip|speech|cache|physionet\d+|csv_\w+)|tensor/safetensors\w*)\.cpp$)");
+  const std::regex unchecked(
+      R"(\*= |\* static_cast<(size_t|int64_t)>|(resize|reserve|assign|empty)\([^;]*[\w)] \* [a-zA-Z_(]|mul_overflow)");
+  const auto is_unchecked = [&](const std::string& line) { return std::regex_search(line, unchecked); };
+  EXPECT_TRUE(is_unchecked("  count *= size;"));
+  EXPECT_TRUE(is_unchecked("  count = empty ? 0 : count * static_cast<size_t>(size);"));
+  EXPECT_TRUE(is_unchecked("  series.values.assign(length * dimensions.size(), kNaN);"));
+  EXPECT_FALSE(is_unchecked("  std::string out(size, '\\0');"));
+  size_t readers = 0;
+  for (const SourceFile& file : sources()) {
+    if (!std::regex_match(file.path, reader)) continue;
+    ++readers;
+    for (const std::string& line : file.lines) EXPECT_FALSE(is_unchecked(line)) << file.path << ": " << line;
+  }
+  EXPECT_GE(readers, 12u);
+}
+
 // two types of one name would be merged by the linker
 TEST(Project, ATypeIsDefinedOncePerNamespace) {
   const std::regex opened(R"(^namespace ([\w:]+) \{)");
