@@ -17,6 +17,7 @@ add_custom_command(OUTPUT ${page_text}
 
 fastweights_layer(base
   SOURCES
+  src/base/available_memory.cpp
   src/base/checksum.cpp
   src/base/files.cpp
   src/base/json_fields.cpp
