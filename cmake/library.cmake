@@ -23,6 +23,7 @@ fastweights_layer(base
   src/base/json_fields.cpp
   src/base/lyndon.cpp
   src/base/nearest.cpp
+  src/base/printable.cpp
   src/base/random.cpp
   src/base/tableau.cpp)
 
@@ -210,6 +211,7 @@ fastweights_layer(train ABOVE systems model report data environment solve tensor
   src/train/run_config.cpp
   src/train/run_data.cpp
   src/train/run_files.cpp
+  src/train/run_lock.cpp
   src/train/run_names.cpp
   src/train/step.cpp
   src/train/task.cpp
