@@ -3,16 +3,15 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_fields.h"
+#include "base/printable.h"
 #include "data_options.h"
 #include "fastweights/data.h"
 
 namespace fastweights::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct DataCommand {
   DataOptions data;
@@ -87,7 +86,7 @@ void print_classes(const DataSet& data) {
   for (size_t k = 0; k < counts.size(); ++k) {
     if (k == data.head.classes.size() && counts[k] == 0) continue;
     const std::string name = k < data.head.classes.size() ? data.head.classes[k] : "(unknown)";
-    std::printf("  %-16s %7lld %5.1f %%  %s\n", name.c_str(), static_cast<long long>(counts[k]),
+    std::printf("  %-16s %7lld %5.1f %%  %s\n", printable(name).c_str(), static_cast<long long>(counts[k]),
                 100 * static_cast<double>(counts[k]) / static_cast<double>(data.samples()),
                 bar(static_cast<double>(counts[k]) / std::max(most, 1.0)).c_str());
   }
@@ -112,7 +111,7 @@ void print_lengths(const DataSet& data, const Lengths& l) {
 void print_info(const DataSet& data) {
   const Lengths l = lengths(data);
   const DataHead& head = data.head;
-  std::printf("%s (%s)\n", head.name.c_str(), head.origin.c_str());
+  std::printf("%s (%s)\n", printable(head.name).c_str(), printable(head.origin).c_str());
   std::printf("  series           %lld\n  rows             %lld\n", static_cast<long long>(data.samples()),
               static_cast<long long>(data.rows()));
   std::printf("  lengths          %lld to %lld, median %lld\n", static_cast<long long>(l.least),
@@ -123,8 +122,8 @@ void print_info(const DataSet& data) {
   if (!head.targets.empty()) std::printf("  targets          %zu\n", head.targets.size());
   const std::string unit = head.time_unit.empty() ? "numbers without a unit (set one with --time-unit)"
                                                   : "in units of '" + head.time_unit + "'";
-  std::printf("  times            %s%s%s\n", unit.c_str(), head.time_zero.empty() ? "" : ", 0 is ",
-              head.time_zero.c_str());
+  std::printf("  times            %s%s%s\n", printable(unit).c_str(), head.time_zero.empty() ? "" : ", 0 is ",
+              printable(head.time_zero).c_str());
   std::map<Part, int64_t> parts;
   for (const Part part : data.parts) ++parts[part];
   if (parts.size() > 1 || !parts.contains(Part::Any))
@@ -138,8 +137,8 @@ void print_info(const DataSet& data) {
   std::printf("\n%-24s %9s %12s %12s %12s\n", "channel", "missing", "mean", "least", "most");
   for (size_t c = 0; c < head.channels.size(); ++c) {
     const Channel x = channel(data, c);
-    std::printf("%-24s %7.1f %% %12.5g %12.5g %12.5g\n", head.channels[c].c_str(), 100 * x.missing, x.mean,
-                x.least, x.most);
+    std::printf("%-24s %7.1f %% %12.5g %12.5g %12.5g\n", printable(head.channels[c]).c_str(), 100 * x.missing,
+                x.mean, x.least, x.most);
   }
 }
 
@@ -164,7 +163,7 @@ void print_json(const DataSet& data) {
     counts.pop_back();
     json["counts"] = counts;
   }
-  std::printf("%s\n", json.dump().c_str());
+  std::printf("%s\n", shown_dump(json).c_str());
 }
 
 void fetch_set(const DataCommand& command) {
@@ -212,7 +211,8 @@ void add_data(CLI::App& program, Session&) {
   convert->callback([converting] {
     const DataSet data = read(converting->data, data_config(converting->data));
     write_data(data, converting->out, converting->format);
-    std::printf("%lld series in %s\n", static_cast<long long>(data.samples()), converting->out.c_str());
+    std::printf("%lld series in %s\n", static_cast<long long>(data.samples()),
+                printable(converting->out).c_str());
   });
 
   auto fetching = std::make_shared<DataCommand>();

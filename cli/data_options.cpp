@@ -7,6 +7,8 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/printable.h"
+#include "errors.h"
 #include "fastweights/device.h"
 
 namespace fastweights::cli {
@@ -137,19 +139,20 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
       stderr,
       "fastweights: the prediction for series '%s' at time %g is not finite; the usual cause is a gap much "
       "longer than the median: train with --set model.solver.max_step=1\n",
-      data.ids[static_cast<size_t>(sample)].c_str(), predictions.times[row].item<double>());
+      printable(data.ids[static_cast<size_t>(sample)]).c_str(), predictions.times[row].item<double>());
   session.exit_status = 3;
   return false;
 }
 
 DataSet read(const DataOptions& options, const DataConfig& config) {
   const ReadOptions how = read_options(options, config);
-  DataSet data =
-      options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
+  DataSet data = within_memory("reading " + config.path, [&] {
+    return options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
+  });
   constexpr size_t kShown = 10;
   const std::vector<std::string>& skipped = data.head.skipped;
   for (size_t i = 0; i < skipped.size() && i < kShown; ++i)
-    std::fprintf(stderr, "skipped: %s\n", skipped[i].c_str());
+    std::fprintf(stderr, "skipped: %s\n", printable(skipped[i]).c_str());
   if (skipped.size() > kShown) std::fprintf(stderr, "skipped: %zu more\n", skipped.size() - kShown);
   return data;
 }

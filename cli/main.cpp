@@ -1,12 +1,22 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/nearest.h"
+#include "base/printable.h"
 #include "commands.h"
+#include "errors.h"
 #include "fastweights/environment.h"
 
 namespace fastweights::cli {
@@ -89,7 +99,7 @@ int run(int argc, char** argv) {
   try {
     program.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
-    std::fprintf(stderr, "fastweights: %s\n", unknown_option(program, argc, argv).c_str());
+    std::fprintf(stderr, "fastweights: %s\n", printable(unknown_option(program, argc, argv)).c_str());
     return kWrongCommandLine;
   } catch (const CLI::ParseError& error) {
     // help and version end here, too
@@ -98,18 +108,43 @@ int run(int argc, char** argv) {
   return session.exit_status;
 }
 
+// a closed stream's number would be given to the next file that is opened, and what is printed would go there
+void open_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0) std::exit(1);
+  }
+}
+
+// the exit status, unless something that was printed got lost, as on a full disk
+int checked_output(int status) {
+  errno = 0;
+  std::cout.flush();
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!lost) return status;
+  std::fprintf(stderr, "fastweights: the standard output cannot be written: %s\n",
+               errno != 0 ? std::strerror(errno) : "a part of it is lost");
+  return status == 0 ? 1 : status;
+}
+
+std::string failure(const std::exception& error, int argc, char** argv) {
+  if (!is_out_of_memory(error)) return error_text(error);
+  return printable(argc > 1 ? argv[1] : "this") + " needs more memory than there is";
+}
+
 }  // namespace
 }  // namespace fastweights::cli
 
 int main(int argc, char** argv) {
+  using namespace fastweights::cli;
+  open_streams();
+  // a file that is too large is an error of its write, with a message
+  std::signal(SIGXFSZ, SIG_IGN);
+  int status = 1;
   try {
-    return fastweights::cli::run(argc, argv);
+    status = run(argc, argv);
   } catch (const std::exception& error) {
-    // errors of LibTorch have a stack trace after the sentence
-    std::string text = error.what();
-    for (const char* trace : {"\nException raised from", "\nframe #"})
-      text = text.substr(0, text.find(trace));
-    std::fprintf(stderr, "fastweights: %s\n", text.c_str());
-    return 1;
+    std::fflush(stdout);
+    std::fprintf(stderr, "fastweights: %s\n", failure(error, argc, argv).c_str());
   }
+  return checked_output(status);
 }
