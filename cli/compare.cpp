@@ -4,6 +4,8 @@
 #include <sstream>
 
 #include "base/error.h"
+#include "base/printable.h"
+#include "errors.h"
 #include "fastweights/experiment.h"
 #include "train_command.h"
 
@@ -39,7 +41,7 @@ void run(const CompareCommand& command, Session& session) {
     try {
       return train_one(train, one, how, data, how.folder, session);
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "fastweights: %s: %s\n", how.folder.c_str(), error.what());
+      std::fprintf(stderr, "fastweights: %s: %s\n", printable(how.folder).c_str(), error_text(error).c_str());
       session.exit_status = 1;
       throw;
     }

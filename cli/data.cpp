@@ -3,17 +3,15 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_fields.h"
 #include "base/printable.h"
 #include "data_options.h"
 #include "fastweights/data.h"
 
 namespace fastweights::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct DataCommand {
   DataOptions data;
@@ -166,7 +164,7 @@ void print_json(const DataSet& data) {
     counts.pop_back();
     json["counts"] = counts;
   }
-  std::printf("%s\n", json.dump().c_str());
+  std::printf("%s\n", shown_dump(json).c_str());
 }
 
 void fetch_set(const DataCommand& command) {
@@ -225,7 +223,8 @@ void add_data(CLI::App& program, Session& session) {
   convert->callback([converting] {
     const DataSet data = read(converting->data, data_config(converting->data));
     write_data(data, converting->out, converting->format);
-    std::printf("%lld series in %s\n", static_cast<long long>(data.samples()), converting->out.c_str());
+    std::printf("%lld series in %s\n", static_cast<long long>(data.samples()),
+                printable(converting->out).c_str());
   });
 
   auto fetching = std::make_shared<DataCommand>();

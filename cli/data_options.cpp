@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "errors.h"
 #include "fastweights/device.h"
 
 namespace fastweights::cli {
@@ -162,8 +163,9 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
 
 DataSet read(const DataOptions& options, const DataConfig& config) {
   const ReadOptions how = read_options(options, config);
-  DataSet data =
-      options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
+  DataSet data = within_memory("reading " + config.path, [&] {
+    return options.no_cache ? read_data(config.path, how) : read_cached(config.path, how, options.cache_dir);
+  });
   // data to predict may be a few rows, in which much is missing
   if (options.label_columns == LabelColumns::Required) {
     const std::vector<std::string> warnings = data_warnings(data);

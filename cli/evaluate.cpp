@@ -1,16 +1,16 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_fields.h"
+#include "base/printable.h"
 #include "data_options.h"
+#include "errors.h"
 #include "progress.h"
 
 namespace fastweights::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct EvaluateCommand {
   std::string device = "auto";
@@ -36,10 +36,10 @@ void print(const EvaluateCommand& command, const TrainedModel& trained, const Ev
   if (command.json) {
     Json json = {{"data", name}, {"part", part.name}, {"samples", part.samples.size()}};
     json.update(evaluation_json(trained, found));
-    std::printf("%s\n", json.dump().c_str());
+    std::printf("%s\n", shown_dump(json).c_str());
     return;
   }
-  std::printf("%s, %s: %zu series\n", name.c_str(), part.name.c_str(), part.samples.size());
+  std::printf("%s, %s: %zu series\n", printable(name).c_str(), part.name.c_str(), part.samples.size());
   for (const auto& [metric, value] : found.metrics) std::printf("  %-18s %.4f\n", metric.c_str(), value);
   if (!found.at_threshold.empty())
     std::printf("with the threshold %.3f chosen on validation: %s\n", trained.threshold,
@@ -53,7 +53,7 @@ void run(const EvaluateCommand& command, Session& session) {
   const DataSet all = read(command.data, source);
   const PartSamples part = choose_part(command.run, all, source.path, command.part);
   const DataSet data = select_series(all, part.samples);
-  const Evaluation found = evaluate(trained, data);
+  const Evaluation found = within_memory("predicting", [&] { return evaluate(trained, data); });
   if (!check_finite(found.predictions, data, session)) return;
   FW_CHECK(!found.metrics.empty() && found.known > 0, data.head.name,
            " has nothing to compare predictions with; use 'fastweights predict'");

@@ -1,6 +1,6 @@
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "base/json_fields.h"
 #include "fastweights/experiment.h"
 #include "train_command.h"
 
@@ -9,8 +9,7 @@ namespace {
 
 void print_result(const TrainCommand& command, const std::string& folder, const FoldsResult& result) {
   if (command.json)
-    std::printf("{\"run\":%s,\"summary\":%s}\n", nlohmann::json(folder).dump().c_str(),
-                to_json(result.summary).c_str());
+    std::printf("{\"run\":%s,\"summary\":%s}\n", shown_dump(folder).c_str(), to_json(result.summary).c_str());
   if (!command.verbose()) return;
   std::printf("\n%zu folds, each tested on series that it was not trained on\n", result.tests.size());
   for (const FoldsResult::Summary& of : result.summary)

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/printable.h"
 #include "data_options.h"
 #include "progress.h"
 
@@ -43,7 +44,8 @@ void print_weights(const InspectCommand& command, const TrainedModel& trained) {
   const DataSet one = match_data(select_series(data, {sample_of(command, data)}), trained.preparation);
   const SeriesOutput series = follow_series(trained, prepare(one, trained.preparation), 0, command.times);
   const ModelOutput& out = series.output;
-  std::printf("\nW over series '%s', %lld rows\n", one.ids[0].c_str(), static_cast<long long>(one.rows()));
+  std::printf("\nW over series '%s', %lld rows\n", printable(one.ids[0]).c_str(),
+              static_cast<long long>(one.rows()));
   std::printf("%12s %6s %10s %10s %16s  %s\n", "time", "layer", "norm", "rank", "like the last W", "outputs");
   for (size_t l = 0; l < out.w.size(); ++l) {
     const Tensor w = out.w[l].detach().to(at::kDouble);  // [T, H, V, K]
@@ -94,7 +96,7 @@ void add_report(CLI::App& program, Session&) {
   app->callback([command] {
     write_report(command->run, read(command->data, data_for_model(command->data, command->run,
                                                                   load_trained(command->run).preparation)));
-    std::printf("%s/report.html\n", command->run.c_str());
+    std::printf("%s/report.html\n", printable(command->run).c_str());
   });
 }
 

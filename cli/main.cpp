@@ -1,7 +1,14 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
-#include <new>
+#include <iostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -9,20 +16,21 @@
 #include "base/nearest.h"
 #include "base/printable.h"
 #include "commands.h"
+#include "errors.h"
 #include "fastweights/environment.h"
 
 namespace fastweights::cli {
 namespace {
 
-// CLI11 itself only says that a command is required
-void check_command(const CLI::App& program, const std::string& word) {
-  if (word.empty() || word[0] == '-') return;
+// the error of an unknown command, or nothing; CLI11 itself only says that a command is required
+std::string unknown_command(const CLI::App& program, const std::string& word) {
+  if (word.empty() || word[0] == '-') return {};
   std::string known;
   for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == word) return;
+    if (command->get_name() == word) return {};
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
-  throw std::invalid_argument("there is no command '" + word + "'; there are " + known);
+  return "there is no command '" + word + "'; there are " + known;
 }
 
 constexpr int kWrongCommandLine = 2;
@@ -50,24 +58,6 @@ std::string unknown_option(const CLI::App& program, int argc, char** argv) {
   const std::vector<std::string> extras = program.remaining(true);
   return "unexpected argument '" + (extras.empty() ? "" : extras.front()) + "' for '" + app->get_name() +
          "'; see fastweights " + app->get_name() + " --help";
-}
-
-// for a terminal: no stack trace of LibTorch after the sentence, no control characters, not endless
-std::string shown_error(std::string text) {
-  constexpr size_t kLongest = 4000;
-  if (text == std::bad_alloc().what())
-    text =
-        "the command needs more memory than there is; --batch-size and --memory-limit reduce that of "
-        "training";
-  for (const char* trace : {"\nException raised from", "\nframe #"}) text = text.substr(0, text.find(trace));
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
-  std::string shown;
-  for (size_t at = 0; at <= text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    shown += (at == 0 ? "" : "\n") + printable(std::string_view(text).substr(at, end - at));
-    at = end + 1;
-  }
-  return shown;
 }
 
 int run(int argc, char** argv) {
@@ -105,12 +95,16 @@ int run(int argc, char** argv) {
         program.get_formatter()->make_help(&program, program.get_name(), CLI::AppFormatMode::Normal).c_str(),
         stdout);
   });
-  if (argc > 1) check_command(program, argv[1]);
+  const auto wrong_command_line = [](const std::string& text) {
+    std::fprintf(stderr, "fastweights: %s\n", printable(text).c_str());
+    return kWrongCommandLine;
+  };
+  if (const std::string text = unknown_command(program, argc > 1 ? argv[1] : ""); !text.empty())
+    return wrong_command_line(text);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
-    std::fprintf(stderr, "fastweights: %s\n", unknown_option(program, argc, argv).c_str());
-    return kWrongCommandLine;
+    return wrong_command_line(unknown_option(program, argc, argv));
   } catch (const CLI::ParseError& error) {
     // help and version end here, too
     return program.exit(error) == 0 ? 0 : kWrongCommandLine;
@@ -118,14 +112,43 @@ int run(int argc, char** argv) {
   return session.exit_status;
 }
 
+// a closed stream's number would be given to the next file that is opened, and what is printed would go there
+void open_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(stream, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0) std::exit(1);
+  }
+}
+
+// the exit status, unless something that was printed got lost, as on a full disk
+int checked_output(int status) {
+  errno = 0;
+  std::cout.flush();
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!lost) return status;
+  std::fprintf(stderr, "fastweights: the standard output cannot be written: %s\n",
+               errno != 0 ? std::strerror(errno) : "a part of it is lost");
+  return status == 0 ? 1 : status;
+}
+
+std::string failure(const std::exception& error, int argc, char** argv) {
+  if (!is_out_of_memory(error)) return error_text(error);
+  return printable(argc > 1 ? argv[1] : "this") + " needs more memory than there is";
+}
+
 }  // namespace
 }  // namespace fastweights::cli
 
 int main(int argc, char** argv) {
+  using namespace fastweights::cli;
+  open_streams();
+  // a file that is too large is an error of its write, with a message
+  std::signal(SIGXFSZ, SIG_IGN);
+  int status = 1;
   try {
-    return fastweights::cli::run(argc, argv);
+    status = run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "fastweights: %s\n", fastweights::cli::shown_error(error.what()).c_str());
-    return 1;
+    std::fflush(stdout);
+    std::fprintf(stderr, "fastweights: %s\n", failure(error, argc, argv).c_str());
   }
+  return checked_output(status);
 }

@@ -5,7 +5,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "data_options.h"
+#include "errors.h"
 
 namespace fastweights::cli {
 namespace {
@@ -15,10 +17,14 @@ struct PredictCommand {
   std::string run, out;
   DataOptions data;
   int64_t ahead = 0;
+  bool escape_formulas = false;
 };
 
-// quoted if it contains a comma, a quote or a line break
-std::string field(const std::string& text) {
+// a name in the table: quoted if it contains a comma, a quote or a line break
+std::string field(const PredictCommand& command, std::string text) {
+  // what spreadsheets would compute
+  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
+  if (command.escape_formulas && formula) text.insert(0, "'");
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
@@ -38,23 +44,25 @@ std::string exact(double x) {
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
-std::string row_begin(const DataSet& data, const Predictions& p, int64_t row) {
-  return field(data.ids[static_cast<size_t>(p.samples.data_ptr<int64_t>()[row])]) + "," +
+std::string row_begin(const PredictCommand& command, const DataSet& data, const Predictions& p, int64_t row) {
+  return field(command, data.ids[static_cast<size_t>(p.samples.data_ptr<int64_t>()[row])]) + "," +
          exact(p.times.data_ptr<double>()[row]);
 }
 
-std::string class_table(const TrainedModel& trained, const DataSet& data, Session& session) {
+std::string class_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
+                        Session& session) {
   const Predictions p = trained.predict(data);
   if (!check_finite(p, data, session)) return "";
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
   std::string text = "id,time,predicted";
-  for (const std::string& name : names) text += "," + field("p(" + name + ")");
+  for (const std::string& name : names) text += "," + field(command, "p(" + name + ")");
   text += "\n";
   const double* v = values.data_ptr<double>();
   for (int64_t row = 0; row < values.size(0); ++row) {
-    text += row_begin(data, p, row) + "," + field(names[static_cast<size_t>(guesses[row].item<int64_t>())]);
+    text += row_begin(command, data, p, row) + "," +
+            field(command, names[static_cast<size_t>(guesses[row].item<int64_t>())]);
     for (size_t k = 0; k < names.size(); ++k)
       text += "," + nine_digits(v[static_cast<size_t>(row) * names.size() + k]);
     text += "\n";
@@ -63,7 +71,8 @@ std::string class_table(const TrainedModel& trained, const DataSet& data, Sessio
 }
 
 // targets, or channels: future rows, or all rows with their gaps filled
-std::string number_table(const TrainedModel& trained, const DataSet& data, Session& session) {
+std::string number_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
+                         Session& session) {
   const Predictions p = trained.predict(data, {.targets = Targets::Missing});
   if (!check_finite(p, data, session)) return "";
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
@@ -73,10 +82,10 @@ std::string number_table(const TrainedModel& trained, const DataSet& data, Sessi
   std::string text = "id,time";
   for (const std::string& name :
        trained.task.kind == TaskKind::Regression ? trained.preparation.targets : trained.preparation.channels)
-    text += "," + field(name);
+    text += "," + field(command, name);
   text += "\n";
   for (int64_t row = 0; row < values.size(0); ++row) {
-    text += row_begin(data, p, row);
+    text += row_begin(command, data, p, row);
     for (size_t i = static_cast<size_t>(row) * outputs; i < static_cast<size_t>(row + 1) * outputs; ++i) {
       // imputation has a row for each row of the data, and keeps the observed values
       const bool known = imputation && !std::isnan(data.values[i]);
@@ -93,24 +102,26 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
   FW_CHECK(command.ahead == 0 || kind == TaskKind::Forecast,
            "--ahead is for models that forecast, and this one was trained for another task");
   if (kind == TaskKind::Classification || kind == TaskKind::StepClassification)
-    return class_table(trained, given, session);
+    return class_table(command, trained, given, session);
   const DataSet data = match_data(given, trained.preparation);
-  if (kind != TaskKind::Forecast) return number_table(trained, data, session);
-  return number_table(trained, with_future(data, trained.task, trained.preparation, command.ahead), session);
+  if (kind != TaskKind::Forecast) return number_table(command, trained, data, session);
+  return number_table(command, trained, with_future(data, trained.task, trained.preparation, command.ahead),
+                      session);
 }
 
 void run(const PredictCommand& command, Session& session) {
   TrainedModel trained = load_trained(command.run);
   move_to_device(trained.model, command.device);
   const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
-  const std::string text = table(command, trained, data, session);
+  const std::string text =
+      within_memory("predicting", [&] { return table(command, trained, data, session); });
   if (session.exit_status != 0) return;
   if (command.out.empty()) {
     std::fputs(text.c_str(), stdout);
   } else {
     replace_file(command.out, text);
     std::printf("%lld series, predictions in %s\n", static_cast<long long>(data.samples()),
-                command.out.c_str());
+                printable(command.out).c_str());
   }
 }
 
@@ -128,6 +139,8 @@ void add_predict(CLI::App& program, Session& session) {
                   "was trained "
                   "for. Rows without values at the end of a series give the times themselves")
       ->check(positive());
+  app->add_flag("--escape-formulas", command->escape_formulas,
+                "put ' before ids and names that begin with =, +, - or @, which spreadsheets would compute");
   app->add_option("--device", command->device, "cpu, cuda, or auto: cuda if it is usable; default: auto");
   app->footer(
       "Prints one row per series, or per time for models of step labels: id, time, predicted class and "

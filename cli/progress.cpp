@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/error.h"
+#include "base/printable.h"
 
 namespace fastweights::cli {
 namespace {
@@ -114,7 +115,7 @@ void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
 void Progress::note(const std::string& line) {
   if (style_ == Style::Json || style_ == Style::Quiet) return;
   end();
-  std::printf("%s\n", line.c_str());
+  std::printf("%s\n", printable(line).c_str());
   std::fflush(stdout);
 }
 

@@ -4,9 +4,11 @@
 #include <filesystem>
 #include <future>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_fields.h"
+#include "base/printable.h"
+#include "errors.h"
 #include "fastweights/device.h"
 #include "fastweights/environment.h"
 #include "fastweights/experiment.h"
@@ -15,8 +17,6 @@
 
 namespace fastweights::cli {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -55,7 +55,7 @@ Settings settings_of(const TrainCommand& command) {
 
 void print_result(const TrainCommand& command, const std::string& folder, const RunResult& result) {
   if (command.json) {
-    std::printf("{\"run\": %s, \"best_epoch\": %lld, \"result\": %s}\n", Json(folder).dump().c_str(),
+    std::printf("{\"run\": %s, \"best_epoch\": %lld, \"result\": %s}\n", shown_dump(folder).c_str(),
                 static_cast<long long>(result.best_epoch), Json::parse(to_json(result)).dump().c_str());
     return;
   }
@@ -167,13 +167,13 @@ RunResult train_one(const TrainCommand& command, const Run& run, RunOptions opti
   options.events.stop = [] { return interrupted != 0; };
   options.device = device_for(command, run.config, progress);
   options.trainer.tf32 = command.tf32 ? Tf32::Yes : Tf32::No;
-  RunResult result = train_run(run, options);
+  RunResult result = within_memory("training", [&] { return train_run(run, options); });
   progress.end();
   if (result.end == RunEnd::Stopped) {
     std::fprintf(stderr, "stopped; resume with: fastweights train --resume %s\n", resume.c_str());
     session.exit_status = 130;
   } else if (result.end == RunEnd::NotFinite) {
-    std::fprintf(stderr, "fastweights: %s\n", result.message.c_str());
+    std::fprintf(stderr, "fastweights: %s\n", printable(result.message).c_str());
     session.exit_status = 3;
   } else {
     print_result(command, options.folder, result);

@@ -17,6 +17,8 @@ add_custom_command(OUTPUT ${page_text}
 
 fastweights_layer(base
   SOURCES
+  src/base/available_memory.cpp
+  src/base/checksum.cpp
   src/base/files.cpp
   src/base/json_fields.cpp
   src/base/lyndon.cpp
@@ -212,6 +214,7 @@ fastweights_layer(train ABOVE systems model report data environment solve tensor
   src/train/run_config.cpp
   src/train/run_data.cpp
   src/train/run_files.cpp
+  src/train/run_lock.cpp
   src/train/run_names.cpp
   src/train/step.cpp
   src/train/task.cpp

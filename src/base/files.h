@@ -8,11 +8,14 @@
 
 namespace fastweights {
 
-/// All bytes of a file. A missing or unreadable file, or a folder, is a std::runtime_error.
+/// All bytes of a file. A missing or unreadable file, a folder, or a pipe that nothing writes to, is a
+/// std::runtime_error.
 std::string read_file(const std::string& path);
 
 /// Replaces a file as a whole or not at all, even if the machine stops meanwhile: writes the pieces to a
-/// temporary file beside it, flushes that to disk and renames it.
+/// temporary file beside it (NAME.part-PID-RANDOM), flushes that to disk and renames it. Mode and, if
+/// allowed, owner stay; so does a symbolic link, whose target is replaced. Devices and pipes are written to.
+/// Removes temporary files that killed processes have left in the folder.
 void replace_file(const std::string& path, const std::vector<std::string_view>& pieces);
 void replace_file(const std::string& path, std::string_view contents);
 

@@ -34,8 +34,15 @@ std::string shortened_text(const std::string& text) {
   return text.size() <= kMost ? text : text.substr(0, kMost) + " ...";
 }
 
-std::string shown_json(const Json& json) {
-  return shortened_text(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+std::string shown_dump(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string shown_json(const Json& json) { return shortened_text(shown_dump(json)); }
+
+std::string json_error(const Json::exception& error) {
+  const std::string what = error.what();
+  return shortened_text(what.substr(what.find("] ") + 2));
 }
 
 std::string text_of(const Json& given, const std::string& name) {
@@ -60,9 +67,7 @@ Json parse_json(const std::string& text) {
   try {
     return parsed(text);
   } catch (const Json::exception& error) {
-    // without the error number of the library
-    const std::string what = error.what();
-    FW_CHECK(false, "[config] this is not JSON: ", shortened_text(what.substr(what.find("] ") + 2)));
+    FW_CHECK(false, "[config] this is not JSON: ", json_error(error));
   }
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "base/files.h"
 #include "base/named.h"
 
 /// Structures as JSON by one list of their fields. Keys that are absent keep their values; an unknown key or
@@ -18,6 +20,25 @@ using Json = nlohmann::ordered_json;
 /// JSON without keys that come twice, which the library would drop in silence, and without deep nesting,
 /// which it writes by recursion.
 Json parse_json(const std::string& text);
+
+/// What a JSON exception says, shortened and without the error number of the library.
+std::string json_error(const Json::exception& error);
+
+/// The JSON of a file, as `read` takes it; errors name the file.
+template <typename Read>
+auto read_json_file(const std::string& path, const Read& read) {
+  const std::string text = read_file(path);
+  try {
+    return read(parse_json(text));
+  } catch (const Json::exception& error) {
+    throw std::runtime_error(message(path, ": ", json_error(error)));
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(message(path, ": ", error.what()));
+  }
+}
+
+/// Text in which bytes that are not UTF-8 are replaced; for pages and lines that only show it.
+std::string shown_dump(const Json& json, int indent = -1);
 
 /// { key: value } with dots in the key as inner objects; a value that is no JSON is a name.
 Json json_setting(const std::string& key, const std::string& value);

@@ -15,7 +15,7 @@ bool is_control(std::string_view character) {
 }  // namespace
 
 std::string printable(std::string_view text) {
-  constexpr const char* kDigits = "0123456789ABCDEF";
+  constexpr const char* kDigits = "0123456789abcdef";
   std::string result;
   while (!text.empty()) {
     const size_t length = utf8_length(text);

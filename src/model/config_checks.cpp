@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/available_memory.h"
 #include "base/error.h"
 #include "model/config_names.h"
 
@@ -22,10 +23,34 @@ void check_rate(const char* key, double value) {
   FW_CHECK(value >= 0 && value < 1, "[config] ", key, " must be at least 0 and below 1, got ", value);
 }
 
-void check_count(double count, const char* what) {
+void check_layers(const char* key, int64_t layers, int64_t smallest) {
+  constexpr int64_t kMost = 1000;
+  check_at_least(key, layers, smallest);
+  FW_CHECK(layers <= kMost, "[config] ", key, " must be at most ", kMost, ", got ", layers);
+}
+
+void check_count(double count, const char* what, const std::vector<SizeKey>& keys) {
   constexpr double kMost = 1e9;  // gigabytes
-  FW_CHECK(count <= kMost, "[config] these sizes need about ", count, " ", what, "; the limit is ", kMost,
-           "; check hidden_size, channels and depth");
+  constexpr double kBytes = sizeof(float);
+  const auto memory = static_cast<double>(available_memory());
+  if (count <= kMost && count * kBytes <= memory) return;
+  const auto largest = std::max_element(
+      keys.begin(), keys.end(), [](const SizeKey& a, const SizeKey& b) { return a.second < b.second; });
+  FW_CHECK(false, "[config] these sizes need about ", count, " ", what, ", ", shown_bytes(count * kBytes),
+           "; ",
+           count > kMost ? message("the limit is ", kMost)
+                         : message(shown_bytes(memory), " of memory are available"),
+           "; reduce ", largest->first, ", which is ", largest->second);
+}
+
+std::vector<SizeKey> size_keys(const SharedOptions& c, const std::vector<SizeKey>& more) {
+  std::vector<SizeKey> keys = {{"hidden_size", c.hidden_size},
+                               {"channels", c.channels},
+                               {"outputs", c.outputs},
+                               {"static_features", c.static_features}};
+  if (c.static_features > 0) keys.emplace_back("static_hidden_size", c.static_hidden_size);
+  keys.insert(keys.end(), more.begin(), more.end());
+  return keys;
 }
 
 int64_t signal_size(int64_t channels, const ControlConfig& control) {
@@ -167,8 +192,7 @@ void check_plain_method(const SolverConfig& solver) {
 
 void check_field(int64_t hidden_size, int64_t layers) {
   check_at_least("field.hidden_size", hidden_size, 1);
-  check_at_least("field.layers", layers, 0);
-  FW_CHECK(layers <= 1000, "[config] field.layers must be at most 1000, got ", layers);
+  check_layers("field.layers", layers, 0);
 }
 
 }  // namespace fastweights

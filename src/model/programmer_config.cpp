@@ -17,9 +17,9 @@ void check_sizes(const ProgrammerConfig& c) {
   check_at_least("key_width", c.key_width, 0);
   check_at_least("value_width", c.value_width, 0);
   check_at_least("feed_forward_size", c.feed_forward_size, 0);
-  check_at_least("layers", c.layers, 1);
+  check_layers("layers", c.layers, 1);
   check_at_least("map_hidden_size", c.map_hidden_size, 1);
-  check_at_least("map_layers", c.map_layers, 1);
+  check_layers("map_layers", c.map_layers, 1);
   check_rate("value_dropout", c.value_dropout);
   const bool divided = (c.key_width == 0 || c.value_width == 0) && !c.tensor_map;
   FW_CHECK(!divided || c.hidden_size % c.heads == 0, "[config] hidden_size ", c.hidden_size,
@@ -75,8 +75,15 @@ void check_memory(const ProgrammerConfig& c) {
     parameters +=
         static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + numbers);
   }
-  check_count(parameters, "parameters");
-  check_count(state, "fast weights for every sample");
+  std::vector<SizeKey> keys = {{"hidden_size", c.hidden_size}, {"channels", c.channels},
+                               {"outputs", c.outputs},         {"static_features", c.static_features},
+                               {"layers", c.layers},           {"feed_forward_size", c.feed_forward_size},
+                               {"key_width", c.key_width},     {"value_width", c.value_width}};
+  if (c.tensor_map) keys.emplace_back("map_hidden_size", c.map_hidden_size);
+  if (c.initial == InitialWeights::StaticFeatures)
+    keys.emplace_back("static_hidden_size", c.static_hidden_size);
+  check_count(parameters, "parameters", keys);
+  check_count(state, "fast weights for every sample", keys);
 }
 
 void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {

@@ -57,7 +57,8 @@ function confusionCard(confusion) {
   const right = counts.reduce((sum, row, i) => sum + row[i], 0), all = sums.reduce((a, b) => a + b, 0);
   return card('Confusion' + ofPart(confusion.part), el('label', { class: 'note no-print' }, 'Show ', choice(['counts', 'shares of a row'], show)),
     el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Confusion matrix' }, table),
-    el('p', { class: 'note' }, `${grouped(right)} of ${grouped(all)} are right (${formatted(all ? right / all : null, 'percent')}). Colour is the share within a row.`));
+    el('p', { class: 'note' }, confusion.note ? confusion.note + ' ' : '',
+      `${grouped(right)} of ${grouped(all)} are right (${formatted(all ? right / all : null, 'percent')}). Colour is the share within a row.`));
 }
 
 function rocCard(roc) {

@@ -43,6 +43,7 @@ struct MetricsTable {
 
 struct Confusion {
   std::string part = {};
+  std::optional<std::string> note = {};  ///< about classes that are left out
   std::vector<std::string> classes = {};
   std::vector<std::vector<int64_t>> counts = {};  // [true][predicted]
 };

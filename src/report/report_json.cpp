@@ -43,6 +43,7 @@ void visit_fields(MetricsTable& t, Visit& visit) {
 template <typename Visit>
 void visit_fields(Confusion& c, Visit& visit) {
   visit("part", c.part);
+  visit("note", c.note);
   visit("classes", c.classes);
   visit("counts", c.counts);
 }
@@ -205,6 +206,7 @@ Json value_of(T& value) {
 
 }  // namespace
 
-std::string to_json(ReportData data) { return value_of(data).dump(); }
+// names that are not UTF-8 are only shown
+std::string to_json(ReportData data) { return shown_dump(value_of(data)); }
 
 }  // namespace fastweights::report

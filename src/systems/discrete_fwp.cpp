@@ -120,11 +120,12 @@ void check(const ModelConfig& model, const DiscreteFwp& o) {
   const SharedOptions shared = shared_options(model, o);
   check_rows(shared);
   check_heads(o.hidden_size, o.heads, o.feed_forward_size);
-  check_at_least("layers", o.layers, 1);
+  check_layers("layers", o.layers, 1);
   FW_CHECK(o.backend != Backend::Cuda, "[config] backend cuda needs architecture fast_weights");
   check_count(base_parameters(shared, o.layers) +
                   feed_forward_parameters(static_cast<double>(o.hidden_size), o.feed_forward_size, o.layers),
-              "parameters");
+              "parameters",
+              size_keys(shared, {{"layers", o.layers}, {"feed_forward_size", o.feed_forward_size}}));
 }
 
 std::shared_ptr<const Network> make(const ModelConfig& model, const DiscreteFwp& o,

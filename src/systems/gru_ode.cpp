@@ -134,7 +134,7 @@ void check(const ModelConfig& model, const GruOde& o) {
            "control.kind hold has none; take linear, hermite_cubic or natural_cubic");
   FW_CHECK(!path || !std::holds_alternative<LogSignatures>(o.control.path),
            "[config] architecture gru_ode needs a path, not control.kind log_signature");
-  check_count(base_parameters(shared), "parameters");
+  check_count(base_parameters(shared), "parameters", size_keys(shared));
 }
 
 std::shared_ptr<const Network> make(const ModelConfig& model, const GruOde& o, const ModelOptions& options) {

@@ -193,9 +193,11 @@ void check(const ModelConfig& model, const LatentOde& o) {
            o.latent.divergence, " and ", o.latent.reconstruction);
   const auto d = static_cast<double>(o.hidden_size), hidden = static_cast<double>(o.field.hidden_size),
              latent = static_cast<double>(o.latent.size);
-  check_count(base_parameters(shared) + field_parameters(d, hidden, o.field.layers, d) +
-                  latent * (2 * d + 2 * hidden + static_cast<double>(model.channels + 2 * model.outputs)),
-              "parameters");
+  check_count(
+      base_parameters(shared) + field_parameters(d, hidden, o.field.layers, d) +
+          latent * (2 * d + 2 * hidden + static_cast<double>(model.channels + 2 * model.outputs)),
+      "parameters",
+      size_keys(shared, {{"field.hidden_size", o.field.hidden_size}, {"latent.size", o.latent.size}}));
 }
 
 std::shared_ptr<const Network> make(const ModelConfig& model, const LatentOde& o,

@@ -139,7 +139,7 @@ void check(const ModelConfig& model, const NeuralCde& o) {
   const double out = o.field.form == FieldForm::Full ? d * signal : d + signal;
   check_count(base_parameters(shared) +
                   field_parameters(d, static_cast<double>(o.field.hidden_size), o.field.layers, out),
-              "parameters");
+              "parameters", size_keys(shared, {{"field.hidden_size", o.field.hidden_size}}));
 }
 
 std::shared_ptr<const Network> make(const ModelConfig& model, const NeuralCde& o,

@@ -162,14 +162,16 @@ void check(const ModelConfig& model, const OdeRnn& o) {
   check_plain_method(o.solver);
   check_field(o.field.hidden_size, o.field.layers);
   const auto d = static_cast<double>(o.hidden_size);
-  check_count(base_parameters(shared_options(model, o)) +
+  const SharedOptions shared = shared_options(model, o);
+  check_count(base_parameters(shared) +
                   field_parameters(d, static_cast<double>(o.field.hidden_size), o.field.layers, d),
-              "parameters");
+              "parameters", size_keys(shared, {{"field.hidden_size", o.field.hidden_size}}));
 }
 
 void check(const ModelConfig& model, const GapGru& o) {
   check_observed(model, o);
-  check_count(base_parameters(shared_options(model, o)), "parameters");
+  const SharedOptions shared = shared_options(model, o);
+  check_count(base_parameters(shared), "parameters", size_keys(shared));
 }
 
 template <typename Options>

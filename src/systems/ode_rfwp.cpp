@@ -180,7 +180,9 @@ void check(const ModelConfig& model, const OdeRfwp& o) {
   const auto d = static_cast<double>(o.hidden_size);
   check_count(base_parameters(shared) + feed_forward_parameters(d, o.feed_forward_size, 1) +
                   field_parameters(d, static_cast<double>(o.field.hidden_size), o.field.layers, d),
-              "parameters");
+              "parameters",
+              size_keys(shared, {{"feed_forward_size", o.feed_forward_size},
+                                 {"field.hidden_size", o.field.hidden_size}}));
 }
 
 std::shared_ptr<const Network> make(const ModelConfig& model, const OdeRfwp& o, const ModelOptions& options) {

@@ -87,8 +87,8 @@ void visit_options(Recurrent& o, Fields& visit) {
 void check(const ModelConfig& model, const Recurrent& o) {
   const SharedOptions shared = shared_options(model, o);
   check_rows(shared);
-  check_at_least("layers", o.layers, 1);
-  check_count(base_parameters(shared, o.layers), "parameters");
+  check_layers("layers", o.layers, 1);
+  check_count(base_parameters(shared, o.layers), "parameters", size_keys(shared, {{"layers", o.layers}}));
 }
 
 std::shared_ptr<const Network> make(const ModelConfig& model, const Recurrent& o,

@@ -1,10 +1,12 @@
 #include "fastweights/safetensors.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 
+#include "base/checksum.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "tensor/safetensors_header.h"
@@ -48,6 +50,31 @@ void read_bytes(std::ifstream& in, int64_t position, void* to, int64_t count) {
     throw std::runtime_error(
         message("the file ended after ", in.gcount(), " of ", count, " bytes at byte ", position));
   }
+}
+
+// metadata of files that this library has written
+constexpr const char* kChecksum = "fastweights.checksum";
+
+std::string_view bytes_of(const Tensor& tensor) {
+  return {static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()};
+}
+
+// of everything that a file says: metadata, and names, types, shapes and values of tensors
+std::string checksum_of(const NamedTensors& contents) {
+  Checksum sum;
+  const auto add = [&](const std::string& text) { sum.add(text.size()).add(text); };
+  for (const auto& [key, value] : contents.metadata) {
+    if (key == kChecksum) continue;
+    add(key);
+    add(value);
+  }
+  for (const auto& [name, tensor] : contents.tensors) {
+    add(name);
+    add(type_name(name, tensor.scalar_type()));
+    for (const int64_t extent : tensor.sizes()) sum.add(static_cast<uint64_t>(extent));
+    sum.add(bytes_of(tensor));
+  }
+  return "xxh64 " + sum.text();
 }
 
 }  // namespace
@@ -133,17 +160,25 @@ NamedTensors load_safetensors(const std::string& path) {
   const SafetensorsFile file(path);
   NamedTensors result = {{}, file.metadata()};
   for (const std::string& name : file.names()) result.tensors[name] = file.read(name);
+  const auto known = result.metadata.find(kChecksum);
+  // files of earlier versions and of other programs have none
+  if (known == result.metadata.end()) return result;
+  if (known->second != checksum_of(result))
+    throw std::runtime_error(path + ": the file is damaged: its contents do not match their checksum");
+  result.metadata.erase(known);
   return result;
 }
 
 void save_safetensors(const std::string& path, const NamedTensors& contents) {
   // large types first, so that every tensor is aligned
   std::vector<std::pair<std::string, Tensor>> order;
+  NamedTensors own = {{}, contents.metadata};
   for (const auto& [name, tensor] : contents.tensors) {
     FW_CHECK(tensor.defined(), "[save_safetensors] '", name, "' is undefined");
     FW_CHECK(tensor.layout() == at::kStrided, "[save_safetensors] '", name, "' is not a dense tensor");
     FW_CHECK(name != "__metadata__", "[save_safetensors] a tensor cannot be called __metadata__");
-    order.emplace_back(name, tensor.detach().cpu().contiguous());
+    own.tensors[name] = tensor.detach().cpu().contiguous();
+    order.emplace_back(name, own.tensors[name]);
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.second.element_size() > b.second.element_size();
@@ -156,10 +191,10 @@ void save_safetensors(const std::string& path, const NamedTensors& contents) {
     header.entries[name] = {type_name(name, tensor.scalar_type()), tensor.sizes().vec(), end, end + bytes};
     end += bytes;
   }
+  header.metadata[kChecksum] = checksum_of(own);
   const std::string first = write_safetensors_header(header);
   std::vector<std::string_view> pieces = {first};
-  for (const auto& [name, tensor] : order)
-    pieces.emplace_back(static_cast<const char*>(tensor.data_ptr()), tensor.nbytes());
+  for (const auto& [name, tensor] : order) pieces.push_back(bytes_of(tensor));
   replace_file(path, pieces);
 }
 

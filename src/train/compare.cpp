@@ -10,6 +10,7 @@
 #include "train/run_data.h"
 #include "train/run_fields.h"
 #include "train/run_files.h"
+#include "train/run_lock.h"
 
 namespace fastweights {
 namespace {
@@ -31,7 +32,7 @@ std::string difference(const Json& theirs, const Json& ours, const std::string& 
       const std::string inner = difference(other, value, where + key + ".");
       if (!inner.empty()) return inner;
     } else if (value != other) {
-      return message(where, key, " is ", other.dump(), " there and ", value.dump(), " here");
+      return message(where, key, " is ", shown_json(other), " there and ", shown_json(value), " here");
     }
   }
   return "";
@@ -47,7 +48,9 @@ void check_same(const std::string& folder, const Run& run) {
 
 double median_seconds(const std::string& folder) {
   std::vector<double> seconds;
-  for (const TrainEpoch& epoch : read_epochs(folder)) seconds.push_back(epoch.seconds);
+  for (const TrainEpoch& epoch : read_epochs(folder).epochs) {
+    if (std::isfinite(epoch.seconds)) seconds.push_back(epoch.seconds);
+  }
   if (seconds.empty()) return 0;
   std::nth_element(seconds.begin(), seconds.begin() + static_cast<int64_t>(seconds.size() / 2),
                    seconds.end());
@@ -124,6 +127,7 @@ Comparison compare(const CompareOptions& options, const DataSet& data) {
   }
   const TrainFunction train = options.train ? options.train : TrainFunction(train_run);
   fs::create_directories(options.folder);
+  const RunLock lock(options.folder);
   Comparison comparison;
   for (size_t i = 0; i < models.size(); ++i) {
     const std::string folder = options.folder + "/" + models[i];

@@ -8,6 +8,7 @@
 #include "fastweights/experiment.h"
 #include "train/run_fields.h"
 #include "train/run_files.h"
+#include "train/run_lock.h"
 #include "train/settings.h"
 
 namespace fastweights {
@@ -41,8 +42,10 @@ void save(const Folds& folds) {
 Folds load(const std::string& folder) {
   try {
     const Json json = Json::parse(read_file(path_of(folder)));
+    const int64_t count = json.at("folds").get<int64_t>();
+    FW_CHECK(count >= 2 && count <= 1000, "folds must be 2 to 1000, got ", count);
     return {.options = {.folder = folder,
-                        .folds = json.at("folds").get<int64_t>(),
+                        .folds = count,
                         .setup = {.model = json.at("model").get<std::string>(),
                                   .settings = settings_from_json(json.at("settings")),
                                   .source = read_fields(json.at("data"), DataConfig{}),
@@ -50,6 +53,8 @@ Folds load(const std::string& folder) {
             .fingerprint = json.at("fingerprint").get<std::string>()};
   } catch (const Json::exception&) {
     throw std::runtime_error(path_of(folder) + " is damaged; start again in another folder");
+  } catch (const std::invalid_argument& error) {
+    throw std::runtime_error(path_of(folder) + ": " + error.what());
   }
 }
 
@@ -137,10 +142,18 @@ std::optional<FoldsOptions> read_folds(const std::string& folder) {
   return load(folder).options;
 }
 
-FoldsResult cross_validate(const FoldsOptions& options, const DataSet& data) {
+namespace {
+
+void check_no_run(const std::string& folder) {
   for (const char* name : {"config.json", "folds.json", "fold-1"})
-    FW_CHECK(!fs::exists(options.folder + "/" + name), "there is a run in ", options.folder,
+    FW_CHECK(!fs::exists(folder + "/" + name), "there is a run in ", folder,
              " already: resume it with --resume, or choose another folder");
+}
+
+}  // namespace
+
+FoldsResult cross_validate(const FoldsOptions& options, const DataSet& data) {
+  check_no_run(options.folder);
   Folds folds = {options, fingerprint(data)};
   std::string& from = folds.options.setup.initialise_from;
   if (!from.empty()) from = fs::absolute(from).string();
@@ -149,6 +162,9 @@ FoldsResult cross_validate(const FoldsOptions& options, const DataSet& data) {
   const Model model(first.config.model);
   if (!from.empty()) initialise_from(model, from);
   fs::create_directories(options.folder);
+  const RunLock lock(options.folder);
+  // another process may have been faster
+  check_no_run(options.folder);
   save(folds);
   return train_folds(folds, data, std::move(first));
 }
@@ -160,6 +176,7 @@ FoldsResult resume_folds(const std::string& folder, const DataSet& data, const T
   if (folds.fingerprint != now)
     throw std::runtime_error("the data have changed since " + folder + " began: they were " +
                              folds.fingerprint + ", they are " + now);
+  const RunLock lock(folder);
   return train_folds(folds, data, std::nullopt);
 }
 

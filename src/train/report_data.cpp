@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -38,7 +40,11 @@ std::vector<report::Curve> curves(const RunResult& result) {
   };
   std::vector<report::Line> losses = {{.name = "train"}}, metrics;
   report::Line rate = {.name = "learning rate"}, validation = {.name = "validation"};
-  for (const TrainEpoch& epoch : result.epochs) {
+  // thousands of points are enough for a curve
+  const size_t every = result.epochs.size() / 2000 + 1;
+  for (size_t i = 0; i < result.epochs.size(); ++i) {
+    const TrainEpoch& epoch = result.epochs[i];
+    if (i % every != 0 && i + 1 != result.epochs.size() && epoch.epoch != result.best_epoch) continue;
     add(losses[0], epoch, epoch.loss);
     add(rate, epoch, epoch.learning_rate);
     for (const auto& [name, value] : epoch.validation) {
@@ -155,6 +161,42 @@ std::vector<report::Mistake> mistakes(const Predictions& p, const Tensor& probab
   return out;
 }
 
+// the classes with most errors, then with most samples; a matrix of all could have millions of cells
+std::vector<int64_t> shown_classes(const Tensor& predicted, const Tensor& truth, int64_t count) {
+  const Tensor wrong = predicted.ne(truth).nonzero().squeeze(1);
+  const auto per_class = [&](const Tensor& classes) { return at::bincount(classes, {}, count); };
+  const Tensor samples = per_class(truth), errors = per_class(truth.index_select(0, wrong)) +
+                                                    per_class(predicted.index_select(0, wrong));  // [K]
+  const int64_t *e = errors.data_ptr<int64_t>(), *n = samples.data_ptr<int64_t>();
+  std::vector<int64_t> chosen(static_cast<size_t>(count));
+  std::iota(chosen.begin(), chosen.end(), int64_t{0});
+  if (count <= kMostClasses) return chosen;
+  std::stable_sort(chosen.begin(), chosen.end(),
+                   [&](int64_t a, int64_t b) { return std::tie(e[a], n[a]) > std::tie(e[b], n[b]); });
+  chosen.resize(kMostClasses);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+report::Confusion confusion_of(const Tensor& predicted, const Tensor& truth, const std::string& part,
+                               const std::vector<std::string>& classes) {
+  const auto count = static_cast<int64_t>(classes.size());
+  const std::vector<int64_t> chosen = shown_classes(predicted, truth, count);
+  Tensor place = at::full({count}, -1, at::kLong);
+  report::Confusion out = {.part = part};
+  for (const int64_t k : chosen) {
+    place[k] = static_cast<int64_t>(out.classes.size());
+    out.classes.push_back(classes[static_cast<size_t>(k)]);
+  }
+  const Tensor rows = place.index_select(0, truth), columns = place.index_select(0, predicted);
+  const Tensor both = (rows.ge(0) & columns.ge(0)).nonzero().squeeze(1);
+  out.counts = confusion(columns.index_select(0, both), rows.index_select(0, both),
+                         static_cast<int64_t>(chosen.size()));
+  if (count > kMostClasses)
+    out.note = message("The ", kMostClasses, " of ", count, " classes with the most errors.");
+  return out;
+}
+
 void add_classes(ReportData& report, const TrainedModel& trained, const Shown& shown) {
   const Predictions& p = *shown.result.predictions;
   const Tensor probabilities = class_probabilities(p.outputs), known = p.classes.ge(0).nonzero().squeeze(1);
@@ -162,7 +204,8 @@ void add_classes(ReportData& report, const TrainedModel& trained, const Shown& s
   const std::string& part = shown.result.name;
   const Tensor predicted = predicted_classes(probabilities, trained.threshold);
   const std::vector<std::string>& classes = trained.preparation.classes;
-  report.confusion = {part, classes, confusion(predicted, p.classes, static_cast<int64_t>(classes.size()))};
+  report.confusion =
+      confusion_of(predicted.index_select(0, known), p.classes.index_select(0, known), part, classes);
   if (classes.size() == 2) {
     const Tensor scores = probabilities.select(1, 1).index_select(0, known),
                  truth = p.classes.index_select(0, known);
@@ -220,9 +263,10 @@ report::Pairs facts(const Run& run) {
 // what a folder keeps of a result, and predictions of the part that the report shows
 RunResult load_result(const std::string& folder, const Run& run, const TrainedModel& trained) {
   RunResult result = read_result(folder);
-  result.epochs = read_epochs(folder);
+  const EpochsFile epochs = read_epochs(folder);
+  result.epochs = epochs.epochs;
+  result.message = epochs.warning();
   result.trained = trained;
-  FW_CHECK(!result.parts.empty(), folder, "/result.json has no part");
   PartResult& shown = result.parts.back();
   shown.predictions =
       predict(trained.model, part_of(run.data, shown.name), trained.preparation, trained.task);
@@ -252,6 +296,7 @@ ReportData make_report(const std::string& folder, const Run& run, const RunResul
   const size_t skipped = run.data.head.skipped.size();
   std::vector<std::string> warnings = run.data.head.notes;
   if (skipped > 0) warnings.push_back(message(skipped, " files were left out"));
+  if (!result.message.empty()) warnings.push_back(result.message);
   if (!warnings.empty()) report.warnings = warnings;
   const std::string& path = config.data.path;
   report.commands = {message("fastweights evaluate ", folder, " ", path),

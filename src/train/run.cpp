@@ -6,10 +6,14 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "train/clock.h"
 #include "train/report_data.h"
 #include "train/run_data.h"
 #include "train/run_files.h"
+#include "train/run_lock.h"
+#include "train/trained_file.h"
 
 namespace fastweights {
 namespace {
@@ -86,30 +90,53 @@ void finish(const RunFolder& folder, Trainer& trainer, const Run& run, RunResult
   folder.clock("report", watch.lap());
 }
 
+// with the settings of the run, which a damaged config.json is compared with
+NamedTensors checkpoint_of(const Trainer& trainer, const RunConfig& config) {
+  NamedTensors state = trainer.state();
+  state.metadata["run"] = to_json(config);
+  return state;
+}
+
+// all that is written at the end, before anything is trained: names and scales that a file cannot hold must
+// not cost a training
+void try_files(const Run& run, const Model& model) {
+  check_trained({model, run.data.preparation, run.data.task});
+  try {
+    parse_json(to_json(run.config));
+  } catch (const Json::exception& error) {
+    FW_CHECK(is_utf8(run.config.data.path), "[train] the path '", printable(run.config.data.path),
+             "' is not valid UTF-8, which config.json needs; rename the file or folder");
+    FW_CHECK(false, "[train] the settings cannot be written: ", json_error(error));
+  }
+}
+
 void open_fresh(const std::string& path, const Run& run, const Trainer& trainer) {
   if (fs::exists(path + "/config.json"))
     throw std::runtime_error(
         message("there is a run in ", path, " already: resume it with --resume, or choose another folder"));
-  fs::create_directories(path);
   replace_file(path + "/environment.json", environment_json().dump(2) + "\n");
   write_run_data(path, run.data);
   replace_file(path + "/metrics.jsonl", "");
   // a run that is killed at once resumes from its initial parameters, whatever they came from
-  save_safetensors(path + "/checkpoint.safetensors", trainer.state());
+  save_safetensors(path + "/checkpoint.safetensors", checkpoint_of(trainer, run.config));
   // last: a folder with a configuration is a run
   replace_file(path + "/config.json", to_json(run.config) + "\n");
 }
 
-std::vector<TrainEpoch> open_again(const std::string& path, const Run& run, Trainer& trainer) {
-  check_run_data(path, run);
-  const std::string checkpoint = path + "/checkpoint.safetensors";
+std::vector<TrainEpoch> open_again(const RunFolder& folder, const Run& run, Trainer& trainer) {
+  const std::string checkpoint = folder / "checkpoint.safetensors";
   const NamedTensors state = load_safetensors(checkpoint);
   try {
     trainer.set_state(state);
   } catch (const std::runtime_error& error) {
     throw std::runtime_error(message(checkpoint, ": ", error.what()));
   }
-  return keep_epochs(path, trainer.epochs_done());
+  const auto settings = state.metadata.find("run");
+  if (settings != state.metadata.end() && settings->second != to_json(run.config))
+    folder.note("warning: config.json has changed since the run began");
+  const EpochsFile kept = keep_epochs(folder.path(), trainer.epochs_done());
+  if (!kept.warning().empty()) folder.note(kept.warning());
+  return kept.epochs;
 }
 
 // whether any class or target is known
@@ -162,7 +189,7 @@ void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options,
     const bool stop = options.events.stop && options.events.stop();
     since_checkpoint += watch.lap();
     if (stop || since_checkpoint > kBetweenCheckpoints || trainer.finished()) {
-      save_safetensors(folder / "checkpoint.safetensors", trainer.state());
+      save_safetensors(folder / "checkpoint.safetensors", checkpoint_of(trainer, run.config));
       since_checkpoint = 0;
     }
     if (stop && !trainer.finished()) {
@@ -184,10 +211,17 @@ RunResult train_run(const Run& run, const RunOptions& options) {
   const Model model(run.config.model,
                     {.seed = static_cast<uint64_t>(run.config.training.seed), .device = options.device});
   const bool fresh = options.start == RunStart::Fresh;
+  try_files(run, model);
   const std::string copied =
       fresh && !run.initialise_from.empty() ? initialise_from(model, run.initialise_from) : "";
   Trainer trainer(model, {data.train, data.validation, data.preparation, data.task}, run.config.training,
                   options.trainer);
+  if (fresh) {
+    fs::create_directories(options.folder);
+  } else {
+    check_run_data(options.folder, run);
+  }
+  const RunLock lock(options.folder);
   RunResult result;
   if (fresh) {
     open_fresh(options.folder, run, trainer);
@@ -197,7 +231,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
     for (const std::string& note : data.head.notes) folder.log(note);
     if (!copied.empty()) folder.note(copied);
   } else {
-    result.epochs = open_again(options.folder, run, trainer);
+    result.epochs = open_again(folder, run, trainer);
     folder.note(
         message("resuming after ", trainer.epochs_done(), " of ", trainer.config().epochs, " epochs"));
   }

@@ -98,9 +98,9 @@ Run run_of(const RunSetup& setup, RunConfig config, RunData data, double seconds
 
 std::string to_json(const RunConfig& config) { return json_of(config).dump(2); }
 
-RunConfig run_config_from_json(const std::string& text) {
-  return read_fields(upgraded(parse_json(text)), RunConfig{});
-}
+RunConfig run_config_of(const Json& json) { return read_fields(upgraded(json), RunConfig{}); }
+
+RunConfig run_config_from_json(const std::string& text) { return run_config_of(parse_json(text)); }
 
 Settings all_settings(const RunSetup& setup) {
   Settings all = preset_settings(setup.preset, setup.model);

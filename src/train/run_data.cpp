@@ -37,10 +37,21 @@ std::string fingerprint(const Split& parts) {
   return hash.text();
 }
 
-Json known_data(const std::string& folder) { return parse_json(read_file(folder + "/data.json")); }
+// data.json
+struct KnownData {
+  std::string fingerprint, split;
+};
+
+KnownData known_data(const std::string& folder) {
+  return read_json_file(folder + "/data.json", [](const Json& json) {
+    // runs of an earlier version have no fingerprint of the split
+    return KnownData{json.at("fingerprint").get<std::string>(),
+                     json.contains("split") ? json.at("split").get<std::string>() : ""};
+  });
+}
 
 void check_fingerprint(const std::string& folder, const std::string& now) {
-  const std::string before = known_data(folder).at("fingerprint").get<std::string>();
+  const std::string before = known_data(folder).fingerprint;
   if (before == now) return;
   throw std::runtime_error(
       message("the data have changed since ", folder, " began: they were ", before, ", they are ", now));
@@ -48,9 +59,8 @@ void check_fingerprint(const std::string& folder, const std::string& now) {
 
 // an error if the file that lists the parts has changed
 void check_split(const std::string& folder, const Split& parts, const SplitConfig& config) {
-  const Json known = known_data(folder);
-  // runs of an earlier version have no fingerprint of the split
-  if (!known.contains("split") || known.at("split").get<std::string>() == fingerprint(parts)) return;
+  const std::string known = known_data(folder).split;
+  if (known.empty() || known == fingerprint(parts)) return;
   throw std::runtime_error(message("the split has changed since ", folder, " began",
                                    config.indices.empty() ? "" : "; " + config.indices + " has changed"));
 }
@@ -134,7 +144,7 @@ Run open_run(const std::string& folder, const DataSet& data, const Preparation& 
 RunConfig read_run_config(const std::string& folder) {
   if (!std::filesystem::exists(folder + "/config.json"))
     throw std::runtime_error(message(folder, " is not the folder of a run: there is no config.json in it"));
-  return run_config_from_json(read_file(folder + "/config.json"));
+  return read_json_file(folder + "/config.json", run_config_of);
 }
 
 std::string run_folder(const std::string& path) {
@@ -150,8 +160,7 @@ PartSamples choose_part(const std::string& run, const DataSet& data, const std::
                         const std::string& name) {
   if (name == "all") return {name, all_samples(data)};
   const std::string folder = run_folder(run);
-  const bool own =
-      !folder.empty() && known_data(folder).at("fingerprint").get<std::string>() == fingerprint(data);
+  const bool own = !folder.empty() && known_data(folder).fingerprint == fingerprint(data);
   FW_CHECK(own || folder.empty() || read_run_config(folder).data.path != path, path, " has changed since ",
            folder, " was trained on it, so its parts are unknown; --part all uses all series");
   if (name.empty() && !own && !has_part(data, Part::Test)) return {"all", all_samples(data)};

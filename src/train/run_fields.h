@@ -14,6 +14,9 @@ const Names<RateSchedule>& names_of(RateSchedule);
 const Names<ClassWeights>& names_of(ClassWeights);
 const Names<SpeechForm>& names_of(SpeechForm);
 
+/// The configuration in config.json, also of version 0.1.
+RunConfig run_config_of(const Json& json);
+
 inline void visit_fields(DataConfig& c, Fields& visit) {
   visit("path", c.path);
   visit("format", c.read.format);

@@ -1,12 +1,16 @@
 #include "train/run_files.h"
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/printable.h"
 #include "fastweights/environment.h"
 #include "train/clock.h"
 
@@ -33,28 +37,40 @@ Json epoch_json(const TrainEpoch& e) {
   return json;
 }
 
-// nothing, if a run that was killed has left half a line
+// nothing, if the line is cut off or damaged
 std::optional<TrainEpoch> epoch_from(const std::string& line) {
   const Json json = Json::parse(line, nullptr, false);
-  if (!json.is_object() || !json.contains("epoch") || !json.contains("validation")) return std::nullopt;
+  const auto has = [&](const char* key, bool (Json::*is)() const noexcept) {
+    return json.contains(key) && (json[key].*is)();
+  };
+  if (!json.is_object() || !has("epoch", &Json::is_number_integer) || !has("validation", &Json::is_object))
+    return std::nullopt;
   const auto number = [&](const char* key) {
-    return json.contains(key) && json[key].is_number() ? json[key].get<double>() : NAN;
+    return has(key, &Json::is_number) ? json[key].get<double>() : NAN;
+  };
+  // earlier versions did not count steps
+  const auto count = [&](const char* key) {
+    return has(key, &Json::is_number_integer) ? json[key].get<int64_t>() : 0;
   };
   return TrainEpoch{.epoch = json["epoch"].get<int64_t>(),
-                    .steps = json.value("steps", int64_t{0}),
-                    .replayed_steps = json.value("replayed_steps", int64_t{0}),
+                    .steps = count("steps"),
+                    .replayed_steps = count("replayed_steps"),
                     .loss = number("loss"),
                     .learning_rate = number("learning_rate"),
                     .seconds = number("seconds"),
                     .validation = metrics_from(json["validation"]),
-                    .best = json.value("best", false)};
+                    .best = has("best", &Json::is_boolean) && json["best"].get<bool>()};
 }
 
 }  // namespace
 
 void RunFolder::log(const std::string& line) const {
   std::ofstream out(*this / "log.txt", std::ios::app);
-  out << utc_now("%Y-%m-%d %H:%M:%S UTC") << "  " << line << "\n";
+  out << utc_now("%Y-%m-%d %H:%M:%S UTC") << "  " << printable(line) << "\n" << std::flush;
+  if (out || log_failed_) return;
+  log_failed_ = true;
+  if (events_.note)
+    events_.note(message("warning: ", *this / "log.txt", " cannot be written: ", std::strerror(errno)));
 }
 
 void RunFolder::note(const std::string& line) const {
@@ -72,7 +88,9 @@ void RunFolder::append_epoch(const TrainEpoch& epoch) const {
   const std::string path = *this / "metrics.jsonl";
   std::ofstream out(path, std::ios::app);
   out << epoch_json(epoch).dump() << "\n" << std::flush;
-  if (!out) throw std::runtime_error("cannot write " + path + "; is the disk full?");
+  if (!out)
+    throw std::runtime_error(
+        message(path, ": cannot be written: ", std::strerror(errno), "; --resume continues the run"));
 }
 
 Json environment_json() {
@@ -95,20 +113,35 @@ Json result_json(const PartResult& part) {
   return json;
 }
 
-std::vector<TrainEpoch> read_epochs(const std::string& folder) {
-  std::istringstream in(read_file(folder + "/metrics.jsonl"));
-  std::vector<TrainEpoch> epochs;
-  for (std::string line; std::getline(in, line);) {
-    if (const std::optional<TrainEpoch> epoch = epoch_from(line)) epochs.push_back(*epoch);
-  }
-  return epochs;
+std::string EpochsFile::warning() const {
+  if (damaged == 0) return "";
+  return message("warning: metrics.jsonl is damaged: ", damaged,
+                 damaged == 1 ? " line was left out" : " lines were left out");
 }
 
-std::vector<TrainEpoch> keep_epochs(const std::string& folder, int64_t epochs) {
-  std::vector<TrainEpoch> kept = read_epochs(folder);
-  std::erase_if(kept, [&](const TrainEpoch& epoch) { return epoch.epoch > epochs; });
+EpochsFile read_epochs(const std::string& folder) {
+  const std::string path = folder + "/metrics.jsonl";
+  // curves are not worth an error
+  const std::string text = std::filesystem::is_regular_file(path) ? read_file(path) : "";
+  std::istringstream in(text);
+  EpochsFile found;
+  for (std::string line; std::getline(in, line);) {
+    const std::optional<TrainEpoch> epoch = epoch_from(line);
+    const int64_t last = found.epochs.empty() ? 0 : found.epochs.back().epoch;
+    if (epoch && epoch->epoch > last) {
+      found.epochs.push_back(*epoch);
+    } else if (!in.eof()) {
+      ++found.damaged;
+    }
+  }
+  return found;
+}
+
+EpochsFile keep_epochs(const std::string& folder, int64_t epochs) {
+  EpochsFile kept = read_epochs(folder);
+  std::erase_if(kept.epochs, [&](const TrainEpoch& epoch) { return epoch.epoch > epochs; });
   std::string lines;
-  for (const TrainEpoch& epoch : kept) lines += epoch_json(epoch).dump() + "\n";
+  for (const TrainEpoch& epoch : kept.epochs) lines += epoch_json(epoch).dump() + "\n";
   replace_file(folder + "/metrics.jsonl", lines);
   return kept;
 }
@@ -120,15 +153,17 @@ std::string to_json(const RunResult& result) {
 }
 
 RunResult read_result(const std::string& folder) {
-  const Json json = parse_json(read_file(folder + "/result.json"));
-  RunResult result = {.best_epoch = json.at("best_epoch").get<int64_t>(),
-                      .threshold = json.at("threshold").get<double>()};
-  for (const char* name : {"train", "validation", "test"}) {
-    if (!json.contains(name)) continue;
-    const Json& part = json.at(name);
-    result.parts.push_back({name, part.at("samples").get<int64_t>(), metrics_from(part)});
-  }
-  return result;
+  return read_json_file(folder + "/result.json", [](const Json& json) {
+    RunResult result = {.best_epoch = json.at("best_epoch").get<int64_t>(),
+                        .threshold = json.at("threshold").get<double>()};
+    for (const char* name : {"train", "validation", "test"}) {
+      if (!json.contains(name)) continue;
+      const Json& part = json.at(name);
+      result.parts.push_back({name, part.at("samples").get<int64_t>(), metrics_from(part)});
+    }
+    FW_CHECK(!result.parts.empty(), "there is no result of train, validation or test in it");
+    return result;
+  });
 }
 
 }  // namespace fastweights

@@ -14,7 +14,7 @@ class RunFolder {
   std::string operator/(const char* name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
 
-  /// A line of log.txt.
+  /// A line of log.txt. A log that cannot be written is an event, no error.
   void log(const std::string& line) const;
   /// A line of log.txt, which is also passed to the events.
   void note(const std::string& line) const;
@@ -25,6 +25,7 @@ class RunFolder {
  private:
   std::string path_;
   RunEvents events_;
+  mutable bool log_failed_ = false;  // said once
 };
 
 Json environment_json();
@@ -33,10 +34,16 @@ Json environment_json();
 Json metrics_json(const Metrics& metrics);
 Json result_json(const PartResult& part);
 
-/// Epochs of metrics.jsonl.
-std::vector<TrainEpoch> read_epochs(const std::string& folder);
+/// Epochs of metrics.jsonl in their order. Damaged lines, and epochs that come again, are left out.
+struct EpochsFile {
+  std::vector<TrainEpoch> epochs = {};
+  int64_t damaged = 0;  ///< lines that were left out, besides a last one that a kill has cut off
+  /// A sentence about them; "" if there are none.
+  std::string warning() const;
+};
+EpochsFile read_epochs(const std::string& folder);
 /// Epochs up to that of the checkpoint; later ones are removed from the file and trained again.
-std::vector<TrainEpoch> keep_epochs(const std::string& folder, int64_t epochs);
+EpochsFile keep_epochs(const std::string& folder, int64_t epochs);
 
 /// result.json: metrics without predictions, epochs and model.
 RunResult read_result(const std::string& folder);

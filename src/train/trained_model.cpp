@@ -6,10 +6,13 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "fastweights/published.h"
 #include "systems/model_file.h"
 #include "tensor/autograd.h"
 #include "train/run_fields.h"
+#include "train/trained_file.h"
 
 namespace fastweights {
 namespace {
@@ -74,6 +77,29 @@ bool fits(const TrainedModel& trained) {
 }
 
 }  // namespace
+
+void check_trained(const TrainedModel& trained) {
+  const Preparation& p = trained.preparation;
+  static const std::vector<Scale> kNone;
+  const auto check = [](const char* kind, const std::vector<std::string>& names,
+                        const std::vector<Scale>& scales) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      FW_CHECK(is_utf8(names[i]), "[train] the name of ", kind, " ", i + 1, ", '", printable(names[i]),
+               "', is not valid UTF-8, which model files need");
+      FW_CHECK(i >= scales.size() || (std::isfinite(scales[i].mean) && std::isfinite(scales[i].deviation)),
+               "[train] ", kind, " '", printable(names[i]), "' cannot be scaled: its values are too large");
+    }
+  };
+  check("channel", p.channels, p.channel_scales);
+  check("static feature", p.statics, p.static_scales);
+  check("target", p.targets, p.target_scales);
+  check("class", p.classes, kNone);
+  try {
+    preparation_from(parse_json(preparation_json(p).dump()));
+  } catch (const Json::exception& error) {
+    FW_CHECK(false, "[train] the model could not be saved: ", json_error(error));
+  }
+}
 
 void save_trained(const std::string& path, const TrainedModel& trained) {
   NamedTensors file = model_file(trained.model);
@@ -141,7 +167,9 @@ TrainedModel load_trained(const std::string& path) {
     if (!fits(trained))
       throw std::runtime_error(file + ": its preparation is damaged: it does not fit the model");
     return trained;
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
+    throw std::runtime_error(message(file, ": its preparation is damaged: ", json_error(error)));
+  } catch (const std::invalid_argument& error) {
     throw std::runtime_error(message(file, ": its preparation is damaged: ", error.what()));
   }
 }

@@ -1,8 +1,14 @@
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "data/scratch_folder.h"
 #include "support/support.h"
@@ -42,6 +48,96 @@ TEST(Files, MissingFilesAndFoldersAreErrors) {
   const ScratchFolder folder;
   EXPECT_EQ(error_of([&] { read_file(folder.path("none")); }), folder.path("none") + ": no such file");
   EXPECT_EQ(error_of([&] { read_file(folder.path()); }), folder.path() + ": expected a file, got a folder");
+}
+
+TEST(Files, APipeWithoutAWriterIsAnError) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { read_file(path); }),
+            path + ": expected a file, got a pipe that nothing writes to");
+  std::thread writer([&] { std::ofstream(path) << "text"; });
+  EXPECT_EQ(read_file(path), "text");
+  writer.join();
+}
+
+TEST(Files, PipesAndDevicesAreWrittenToNotReplaced) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::string got;
+  std::thread reader([&] { got = read_file(path); });
+  replace_file(path, std::vector<std::string_view>{"some ", "text"});
+  reader.join();
+  EXPECT_EQ(got, "some text");
+  EXPECT_TRUE(std::filesystem::is_fifo(path));
+}
+
+TEST(Files, LinksStayAndTheirTargetsAreReplaced) {
+  const ScratchFolder folder;
+  folder.write("inner/target", "old");
+  std::filesystem::create_symlink("inner/target", folder.path("link"));
+  std::filesystem::create_symlink("inner/new", folder.path("dangling"));
+  std::filesystem::create_symlink("circle", folder.path("circle"));
+  replace_file(folder.path("link"), "one");
+  replace_file(folder.path("dangling"), "two");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link")));
+  EXPECT_EQ(read_file(folder.path("inner/target")), "one");
+  EXPECT_EQ(read_file(folder.path("inner/new")), "two");
+  EXPECT_NE(error_of([&] { replace_file(folder.path("circle"), "x"); }).find("symbolic links"),
+            std::string::npos);
+}
+
+TEST(Files, ALinkThatWaitsAtATemporaryNameIsNotFollowed) {
+  const ScratchFolder folder;
+  const std::string victim = folder.write("victim", "precious"), path = folder.path("a");
+  std::filesystem::create_symlink(victim, path + ".part" + std::to_string(getpid()));
+  replace_file(path, "x");
+  EXPECT_EQ(read_file(victim), "precious");
+}
+
+TEST(Files, AReplacedFileKeepsItsMode) {
+  using std::filesystem::perms;
+  const ScratchFolder folder;
+  const std::string path = folder.write("a", "old");
+  const perms mode = perms::owner_read | perms::owner_write | perms::group_read;
+  std::filesystem::permissions(path, mode);
+  replace_file(path, "new");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), mode);
+}
+
+TEST(Files, WhatKilledProcessesLeftIsRemoved) {
+  const ScratchFolder folder;
+  const std::string left = folder.write("b.part-1-0123456789abcdef", "half"),
+                    other = folder.write("b.part-of-something", "mine");
+  // another process holds this one
+  const std::string live = folder.write("c.part-1-00000000000000ff", "half");
+  const int file = open(live.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(file, LOCK_EX | LOCK_NB), 0);
+  replace_file(folder.path("a"), "x");
+  EXPECT_FALSE(std::filesystem::exists(left));
+  EXPECT_TRUE(std::filesystem::exists(other));
+  EXPECT_TRUE(std::filesystem::exists(live));
+  close(file);
+  replace_file(folder.path("a"), "y");
+  EXPECT_FALSE(std::filesystem::exists(live));
+}
+
+// as two programs that share a cache
+TEST(Files, SeveralWritersOfOneFileLeaveOneOfTheirTexts) {
+  const ScratchFolder folder;
+  const std::string path = folder.path("a");
+  std::vector<std::thread> writers;
+  for (char c = 'a'; c < 'e'; ++c)
+    writers.emplace_back([&, c] {
+      for (int i = 0; i < 20; ++i) replace_file(path, std::string(1000, c));
+    });
+  for (std::thread& writer : writers) writer.join();
+  const std::string text = read_file(path);
+  EXPECT_EQ(text, std::string(1000, text[0]));
+  size_t entries = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) entries += entry.exists();
+  EXPECT_EQ(entries, 1u);
 }
 
 }  // namespace

@@ -35,11 +35,11 @@ TEST(Utf8, OneByteSpoilsAText) {
 
 TEST(Printable, ControlCharactersBecomeText) {
   EXPECT_EQ(printable("pulse \xC3\xA9\xF0\x9F\x98\x80"), "pulse \xC3\xA9\xF0\x9F\x98\x80");
-  EXPECT_EQ(printable("a\x1b[31mb\r\n\x7f"), "a\\x1B[31mb\\x0D\\x0A\\x7F");
+  EXPECT_EQ(printable("a\x1b[31mb\r\n\x7f"), "a\\x1b[31mb\\x0d\\x0a\\x7f");
   // the control sequence introducer of 8-bit terminals, and bytes that are not UTF-8
   EXPECT_EQ(printable("\xC2\x9B"
                       "31m\xE9"),
-            "\\xC2\\x9B31m\\xE9");
+            "\\xc2\\x9b31m\\xe9");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
 }
 

@@ -63,7 +63,7 @@ TEST(Text, EveryEncodingBecomesUtf8) {
 }
 
 TEST(Text, QuotedTextIsShortAndPrintable) {
-  EXPECT_EQ(in_quotes("a\x1b[2J"), "'a\\x1B[2J'");
+  EXPECT_EQ(in_quotes("a\x1b[2J"), "'a\\x1b[2J'");
   EXPECT_EQ(in_quotes(std::string(500'000, 'x')), "'" + std::string(40, 'x') + "...'");
   // not in the middle of a character
   EXPECT_EQ(in_quotes(std::string(39, 'x') + "\xC3\xA9yy"), "'" + std::string(39, 'x') + "...'");

@@ -77,11 +77,14 @@ TEST(ModelConfigCheck, SizesThatAreNone) {
 
 TEST(ModelConfigCheck, SizesThatNoMemoryHolds) {
   expect_refused({
-      {{{"hidden_size", "100000000"}}, "[config] these sizes need about "},
+      {{{"hidden_size", "100000000"}},
+       "[config] these sizes need about 1.200000012e+17 parameters, 480000 TB; the limit is 1000000000; "
+       "reduce hidden_size, which is 100000000"},
       {{{"outputs", "100000000"}}, "[config] these sizes need about "},
       {{{"channels", "100000000"}, {"hidden_size", "1"}, {"heads", "1"}, {"initial", "first_observation"}},
        "[config] these sizes need about "},
-      {{{"layers", "100000000"}}, "[config] these sizes need about "},
+      {{{"layers", "100000"}}, "[config] layers must be at most 1000, got 100000"},
+      {{{"layers", "1000"}, {"hidden_size", "4096"}}, "[config] these sizes need about "},
       {{{"feed_forward_size", "100000000"}}, "[config] these sizes need about "},
       {{{"key_width", "100000000"}, {"value_width", "100000000"}, {"heads", "100000000"}},
        "[config] these sizes need about "},
@@ -91,10 +94,11 @@ TEST(ModelConfigCheck, SizesThatNoMemoryHolds) {
        "[config] these sizes need about "},
       {map_with("hidden_size", "100000000"), "[config] these sizes need about "},
       {map_with("channels", "100000000"), "[config] these sizes need about "},
-      {map_with("map_layers", "100000000"), "[config] these sizes need about "},
+      {map_with("map_layers", "100000"), "[config] map_layers must be at most 1000, got 100000"},
       {map_with("map_hidden_size", "100000000"), "[config] these sizes need about "},
       {{{"hidden_size", "2"}, {"heads", "1"}, {"key_width", "100000"}, {"value_width", "100000"}},
-       "[config] these sizes need about 10000000000 fast weights for every sample; "},
+       "[config] these sizes need about 10000000000 fast weights for every sample, 40 GB; the limit is "
+       "1000000000; reduce key_width, which is 100000"},
   });
   expect_fine({{{"hidden_size", "4096"}, {"heads", "16"}}, {{"channels", "1000000"}}});
 }

@@ -13,7 +13,7 @@
 namespace fastweights::testing {
 namespace {
 
-bool is_oja(const Rule& rule) { return rule.name == "oja" || rule.name == "oja_softmax"; }
+bool oja_rule(const Rule& rule) { return rule.name == "oja" || rule.name == "oja_softmax"; }
 
 Tensor integers(const std::vector<int64_t>& values) { return at::tensor(values, at::kLong); }
 
@@ -49,7 +49,7 @@ Times times_of(const ScanCase& c) {
 
 // lengths of values for which Oja's steps do not overshoot
 double value_scale(const ScanCase& c) {
-  return is_oja(c.rule) ? 1.4 / std::sqrt(static_cast<double>(c.width)) : 2;
+  return oja_rule(c.rule) ? 1.4 / std::sqrt(static_cast<double>(c.width)) : 2;
 }
 
 int64_t rows_of(Rows rows, int64_t stages) { return rows == Rows::Shared ? 1 : stages; }

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/files.h"
 #include "support/support.h"
 
 namespace fastweights {
@@ -90,6 +91,36 @@ TEST_F(SafetensorsOnDisk, RefusesWhatItCannotWrite) {
               save_safetensors(path("no/folder"), {});
             }).find("cannot be written"),
             std::string::npos);
+}
+
+// a flipped bit changes nothing (in spaces of the header), or it is noticed
+TEST_F(SafetensorsOnDisk, EveryFlippedBitIsNoticed) {
+  const NamedTensors good = {{{"flags", at::ones({3}, at::kBool)}, {"w", testing::random({5, 3}, 1)}},
+                             {{"config", R"({"a": 1})"}}};
+  save_safetensors(path("w"), good);
+  const std::string bytes = read_file(path("w"));
+  size_t same = 0;
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string damaged = bytes;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+    std::ofstream(path("damaged"), std::ios::binary) << damaged;
+    try {
+      const NamedTensors found = load_safetensors(path("damaged"));
+      // a checksum of another name is no checksum, but what it was computed from is whole
+      EXPECT_TRUE(at::equal(found.tensors.at("w"), good.tensors.at("w"))) << bit;
+      EXPECT_EQ(found.metadata.at("config"), good.metadata.at("config")) << bit;
+      ++same;
+    } catch (const std::runtime_error& error) {
+      EXPECT_EQ(std::string(error.what()).rfind(path("damaged") + ": ", 0), 0u) << error.what();
+    }
+  }
+  EXPECT_LT(same, 8 * 30u);
+  std::string damaged = bytes;
+  damaged.back() = '\1';
+  damaged[damaged.size() - 20] ^= 16;
+  std::ofstream(path("damaged"), std::ios::binary) << damaged;
+  EXPECT_EQ(error_message<std::runtime_error>([&] { load_safetensors(path("damaged")); }),
+            path("damaged") + ": the file is damaged: its contents do not match their checksum");
 }
 
 TEST_F(SafetensorsOnDisk, AFailedWriteLeavesTheOldFile) {
