@@ -34,7 +34,7 @@ def arguments():
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--short", action="store_true", help="the version of the tests: no clang, fewer crafted files")
+    parser.add_argument("--short", action="store_true", help="the version of the tests: no clang, and the same attempts each time")
     parser.add_argument("--work", type=os.path.abspath, help="default: a temporary folder, removed if nothing is found")
     options = parser.parse_args()
     for part in options.parts:

@@ -72,7 +72,7 @@ def concurrency(attack):
     reference, converted = run_bytes(attack.path("alone")), read(attack.path("alone.csv"))
     info = attack.works("data", "info", table, "--no-cache").out
     number = 0
-    while number == 0 or attack.time_left() > 0:
+    while number == 0 or (attack.time_left() > 0 and not attack.options.short):
         same_run(attack, number, train, reference)
         running(attack, number, train, reference)
         one_file(attack, table, converted)

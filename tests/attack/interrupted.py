@@ -131,15 +131,15 @@ def inject(attack, command, kind, call):
 
 def planned(attack, epochs, kinds):
     """Every file-system call of every command, in random order, one command after another; those that there is
-    time for."""
+    time for, or twelve in the short version."""
     plans = []
     for command in commands(attack, epochs):
         counts = command.count(attack.options.faults)
         plans.append([(command, kind, call) for kind in kinds for call in range(1, counts[kind] + 1)])
         attack.random.shuffle(plans[-1])
     plan = [entry for turn in itertools.zip_longest(*plans) for entry in turn if entry]
-    for command, kind, call in plan:
-        if attack.time_left() < 0:
+    for command, kind, call in plan[:12] if attack.options.short else plan:
+        if attack.time_left() < 0 and not attack.options.short:
             break
         inject(attack, command, kind, call)
     attack.notes.append(f"{attack.tries} of {len(plan)} calls")

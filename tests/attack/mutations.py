@@ -9,8 +9,8 @@ def mutations(attack):
     options = attack.options
     corpus = os.path.join(options.root, "tests", "fuzz", "corpus")
     if options.short:
-        command = [os.path.join(options.tests, "fuzz_replay"), corpus, str(options.seed),
-                   str(max(2, int(attack.time_left()))), attack.work]
+        command = [os.path.join(options.tests, "fuzz_replay"), corpus, str(options.seed), "1500",
+                   attack.work]
     else:
         seconds = max(2, int(attack.time_left() * options.jobs / len(os.listdir(corpus))))
         command = [os.path.join(options.root, "tests", "fuzz", "run"), os.path.join(options.root, "build", "fuzz"),

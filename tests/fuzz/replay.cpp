@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,8 +13,8 @@
 
 #include "formats.h"
 
-/// The formats of the fuzzers with any compiler: reads the corpus, then mutations of it for some seconds.
-///   fuzz_replay CORPUS SEED SECONDS FOLDER
+/// The formats of the fuzzers with any compiler: reads the corpus, then a number of mutations of it.
+///   fuzz_replay CORPUS SEED MUTATIONS FOLDER
 /// A process per format. An input that ends it is written to FOLDER.
 
 namespace {
@@ -74,8 +73,8 @@ std::string mutated(std::string text, const std::string& other, std::mt19937_64&
   return text.substr(0, kLongest);
 }
 
-void attack(const fuzz::Format& format, const std::vector<std::string>& seeds, uint64_t seed, double seconds,
-            Shared& shared) {
+void attack(const fuzz::Format& format, const std::vector<std::string>& seeds, uint64_t seed,
+            int64_t mutations, Shared& shared) {
   const auto read = [&](const std::string& text) {
     shared.size = std::min(text.size(), kLongest);
     std::memcpy(shared.input, text.data(), shared.size);
@@ -84,15 +83,14 @@ void attack(const fuzz::Format& format, const std::vector<std::string>& seeds, u
   };
   for (const std::string& text : seeds) read(text);
   std::mt19937_64 random(seed);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (std::chrono::steady_clock::now() < end) {
+  for (int64_t i = 0; i < mutations; ++i) {
     const std::string& other = seeds[random() % seeds.size()];
     read(mutated(seeds[random() % seeds.size()], other, random));
   }
 }
 
 // whether the process of a format ended well; prints a row of the table
-bool survives(const fuzz::Format& format, const fs::path& corpus, uint64_t seed, double seconds,
+bool survives(const fuzz::Format& format, const fs::path& corpus, uint64_t seed, int64_t mutations,
               const fs::path& to, int64_t& all) {
   const std::vector<std::string> seeds = seeds_of(corpus / format.name);
   auto* shared = static_cast<Shared*>(
@@ -104,7 +102,7 @@ bool survives(const fuzz::Format& format, const fs::path& corpus, uint64_t seed,
     const rlimit memory = {rlim_t{8} << 30, rlim_t{8} << 30}, time = {60, 60};
     setrlimit(RLIMIT_AS, &memory);
     setrlimit(RLIMIT_CPU, &time);
-    attack(format, seeds, seed, seconds, *shared);
+    attack(format, seeds, seed, mutations, *shared);
     std::exit(0);
   }
   int status = 0;
@@ -123,12 +121,12 @@ bool survives(const fuzz::Format& format, const fs::path& corpus, uint64_t seed,
 
 int main(int count, char** words) {
   if (count != 5) return 2;
-  const auto all_formats = fuzz::formats();
-  const double seconds = std::atof(words[3]) / static_cast<double>(all_formats.size());
+  const uint64_t seed = std::strtoull(words[2], nullptr, 10);
+  const int64_t mutations = std::atoll(words[3]);
   int64_t all = 0;
   int failed = 0;
-  for (const fuzz::Format& format : all_formats) {
-    if (!survives(format, words[1], std::strtoull(words[2], nullptr, 10), seconds, words[4], all)) ++failed;
+  for (const fuzz::Format& format : fuzz::formats()) {
+    if (!survives(format, words[1], seed, mutations, words[4], all)) ++failed;
   }
   std::printf("%-15s %12lld %9s  %d\n", "all", static_cast<long long>(all), "", failed);
   return failed == 0 ? 0 : 1;

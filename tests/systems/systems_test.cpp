@@ -238,7 +238,8 @@ TEST(SystemsCompared, WhatCannotBeIsSaid) {
   EXPECT_NE(refusal("lstm", "control.kind", "rectilinear").find("processes rows"), std::string::npos);
   EXPECT_NE(refusal("gru-d", "rows.values_only", "true").find("needs rows.input published"),
             std::string::npos);
-  EXPECT_NE(refusal("ncde", "hidden_size", "1000000").find("parameters; the limit is 1000000000"),
+  EXPECT_NE(refusal("ncde", "hidden_size", "1000000")
+                .find("the limit is 1000000000; reduce hidden_size, which is 1000000"),
             std::string::npos);
   EXPECT_NE(refusal("lstm", "hidden_size", "100000").find("the limit is"), std::string::npos);
   EXPECT_EQ(refusal("gru-d", "rows.input", "published"), "");
