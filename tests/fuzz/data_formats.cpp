@@ -5,6 +5,7 @@
 #include "base/json_fields.h"
 #include "data/npz.h"
 #include "data/parsers.h"
+#include "data/text.h"
 #include "data/writers.h"
 #include "formats.h"
 #include "tensor/safetensors_header.h"
@@ -40,9 +41,18 @@ void check(DataSet data) {
     require(back.values[i] == data.values[i] || (std::isnan(back.values[i]) && std::isnan(data.values[i])));
 }
 
-void read_ts(std::string_view bytes) { check(data::finished(data::parse_ts(bytes, "f"), {})); }
-void read_arff(std::string_view bytes) { check(data::finished(data::parse_arff(bytes, "f"), {})); }
-void read_npz(std::string_view bytes) { check(data::parse_npz(bytes, "f")); }
+// less than the fuzzer allows a single allocation to take
+constexpr size_t kLimit = size_t{64} << 20;
+
+std::string text_of(std::string_view bytes) { return data::decoded_file(std::string(bytes)).text; }
+
+void read_ts(std::string_view bytes) {
+  check(data::finished(data::parse_ts(text_of(bytes), "f", kLimit), {}));
+}
+void read_arff(std::string_view bytes) {
+  check(data::finished(data::parse_arff(text_of(bytes), "f", kLimit), {}));
+}
+void read_npz(std::string_view bytes) { check(data::parse_npz(bytes, "f", kLimit)); }
 void read_npy(std::string_view bytes) {
   const data::NpyArray array = data::parse_npy(bytes, "f");
   require(data::parse_npy(data::npy_bytes(array), "g").shape == array.shape);
@@ -62,7 +72,7 @@ TableColumns some_columns(std::string_view& bytes) {
 
 void read_csv(std::string_view bytes) {
   const TableColumns columns = some_columns(bytes);
-  check(data::finished(data::parse_csv(bytes, "f", columns), {}));
+  check(data::finished(data::parse_csv(text_of(bytes), "f", columns, kLimit), {}));
 }
 
 void read_csv_folder(std::string_view bytes) {

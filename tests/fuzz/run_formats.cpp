@@ -31,8 +31,8 @@ void read_run(std::string_view bytes) {
   write_scratch("run/metrics.jsonl", files[0]);
   write_scratch("run/result.json", files[1]);
   const std::string folder = (scratch_folder() / "run").string();
-  const size_t kept = keep_epochs(folder, 3).size();
-  require(read_epochs(folder).size() == kept);
+  const size_t kept = keep_epochs(folder, 3).epochs.size();
+  require(read_epochs(folder).epochs.size() == kept);
   if (!files[1].empty()) read_result(folder);
 }
 
