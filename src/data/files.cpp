@@ -178,6 +178,9 @@ FolderSeries read_files(const std::vector<std::string>& files, const ReadOptions
   }
   for (const auto& [reason, count] : reasons)
     found.skipped.push_back(message(count, count == 1 ? " file: " : " files: ", reason));
+  if (found.series.empty() && !files.empty())
+    throw std::runtime_error(message(fs::path(files[0]).parent_path().string(), ": all files were left out: ",
+                                     found.skipped[0], found.skipped.size() > 1 ? "; ..." : ""));
   reading.report(files.size());
   return found;
 }

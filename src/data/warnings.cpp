@@ -26,48 +26,72 @@ double value_at(std::vector<double>& values, size_t index) {
   return values[index];
 }
 
-// "" if the column is ordinary
-std::string outlier(const std::vector<double>& table, size_t columns, size_t column) {
-  constexpr double kFar = 1e6;
-  std::vector<double> known = known_values(table, columns, column);
-  if (known.size() < 4) return "";
+struct Column {
+  double median = 0, range = 0;  // of the known values; range: between the quartiles, 0 if there is none
+  double farthest = 0;           // from the median
+  bool known = false;            // any value
+};
+
+void find_range(Column& column, std::vector<double> known) {
+  if (known.size() < 4) return;
   const size_t quarter = known.size() / 4;
-  const double median = value_at(known, 2 * quarter), upper = value_at(known, known.size() - 1 - quarter),
-               range = upper - value_at(known, quarter);
-  // if half of the values are equal, the range says nothing about the others
-  if (!(range > 0)) return "";
-  double farthest = median;
-  for (size_t i = column; i < table.size(); i += columns) {
-    if (std::abs(table[i] - median) > std::abs(farthest - median)) farthest = table[i];
-  }
-  if (!(std::abs(farthest - median) / range > kFar)) return "";
-  return message("has the value ", data::exact(farthest), ", but half of its values are within ",
-                 data::exact(range), "; if it is an error, leave it empty");
+  column.farthest = column.median = value_at(known, 2 * quarter);
+  column.range = value_at(known, known.size() - 1 - quarter);
+  column.range -= value_at(known, quarter);
 }
 
+std::vector<Column> summarised(const std::vector<double>& table, size_t columns) {
+  std::vector<Column> result(columns);
+  if (columns == 0) return result;
+  for (size_t c = 0; c < columns; ++c) find_range(result[c], known_values(table, columns, c));
+  // one pass through memory for all columns
+  for (size_t i = 0; i + columns <= table.size(); i += columns) {
+    for (size_t c = 0; c < columns; ++c) {
+      const double x = table[i + c];
+      if (std::isnan(x)) continue;
+      Column& column = result[c];
+      column.known = true;
+      if (std::abs(x - column.median) > std::abs(column.farthest - column.median)) column.farthest = x;
+    }
+  }
+  return result;
+}
+
+// "" if the column is ordinary; if half of the values are equal, the range says nothing about the others
+std::string outlier(const Column& column) {
+  constexpr double kFar = 1e6;
+  if (!(column.range > 0) || !(std::abs(column.farthest - column.median) / column.range > kFar)) return "";
+  return message("has the value ", data::exact(column.farthest), ", but half of its values are within ",
+                 data::exact(column.range), "; if it is an error, leave it empty");
+}
+
+enum class Empty { Warn, Accept };
+
 void add_warnings(std::vector<std::string>& warnings, const char* what, const std::vector<std::string>& names,
-                  const std::vector<double>& table) {
+                  const std::vector<double>& table, Empty when_empty) {
   constexpr size_t kShown = 5;
+  const std::vector<Column> columns = summarised(table, names.size());
   std::string empty;
   size_t count = 0;
   for (size_t c = 0; c < names.size(); ++c) {
-    bool known = false;
-    for (size_t i = c; i < table.size() && !known; i += names.size()) known = !std::isnan(table[i]);
-    if (!known && ++count <= kShown) empty += (empty.empty() ? "" : ", ") + data::in_quotes(names[c]);
-    const std::string far = known ? outlier(table, names.size(), c) : "";
+    if (!columns[c].known && ++count <= kShown)
+      empty += (empty.empty() ? "" : ", ") + data::in_quotes(names[c]);
+    const std::string far = outlier(columns[c]);
     if (!far.empty()) warnings.push_back(message(what, " ", data::in_quotes(names[c]), " ", far));
   }
   if (count > kShown) empty += message(" and ", count - kShown, " more");
-  if (count > 0) warnings.push_back(message(what, count == 1 ? " " : "s ", "without any value: ", empty));
+  if (count > 0 && when_empty == Empty::Warn)
+    warnings.push_back(message(what, count == 1 ? " " : "s ", "without any value: ", empty));
 }
 
 }  // namespace
 
 std::vector<std::string> data_warnings(const DataSet& data) {
   std::vector<std::string> warnings;
-  add_warnings(warnings, "channel", data.head.channels, data.values);
-  add_warnings(warnings, "static feature", data.head.statics, data.statics);
-  add_warnings(warnings, "target", data.head.targets, data.targets);
+  add_warnings(warnings, "channel", data.head.channels, data.values, Empty::Warn);
+  add_warnings(warnings, "static feature", data.head.statics, data.statics, Empty::Warn);
+  // commands that need targets say themselves that there are none
+  add_warnings(warnings, "target", data.head.targets, data.targets, Empty::Accept);
   return warnings;
 }
 

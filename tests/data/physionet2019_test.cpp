@@ -105,6 +105,14 @@ TEST(PhysioNet2019, FilesComeInOrderAndShortStaysAreLeftOut) {
   EXPECT_EQ(data.head.skipped, std::vector<std::string>{"2 files: at most 2 rows"});
 }
 
+TEST(PhysioNet2019, AFolderOfWhichNothingIsLeftIsRefused) {
+  ScratchFolder folder;
+  folder.write("training_setA/p000003.psv", hours(1, 2));
+  const std::string error = error_message<std::runtime_error>([&] { read(folder); });
+  EXPECT_NE(error.find("training_setA: all files were left out: 1 file: at most 2 rows"), std::string::npos)
+      << error;
+}
+
 TEST(PhysioNet2019, ManyFilesOnManyThreadsKeepTheirOrder) {
   ScratchFolder folder;
   for (int i = 0; i < 300; ++i) folder.write("p" + std::to_string(1000 + i) + ".psv", hours(1, 3 + i % 7));

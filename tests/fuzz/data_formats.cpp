@@ -29,8 +29,7 @@ void check_set(const DataSet& data) {
 // a set is consistent, and reads back from an .npz file with the same values
 void check(DataSet data) {
   check_set(data);
-  // of a folder, all files may have been left out
-  if (data.ids.empty()) return;
+  require(!data.ids.empty());
   // names that are not UTF-8 may become equal
   data.head.classes = data::numbered_channels(data.head.classes.size());
   const data::Packing packing = data.times.size() % 8 == 1 ? data::Packing::Deflated : data::Packing::Stored;
