@@ -19,12 +19,19 @@ inline constexpr std::string_view kCountsComment = "written by fastweights with 
 /// "120 series, 5400 rows"
 std::string counts_text(const DataSet& data);
 
-/// An error if the series have other counts than the text; `where` is where it stands.
-void check_counts(std::string_view text, const std::vector<Series>& series, const std::string& file,
+/// A file with counts.
+struct CountedFile {
+  std::string path;
+  std::string_view text;
+};
+
+/// An error if the series have other counts, or if the text ends within a line; `where` is where the counts
+/// stand.
+void check_counts(std::string_view counts, const std::vector<Series>& series, const CountedFile& file,
                   const std::string& where);
 
-/// The same with the content of <table>.rows, if there is such a file.
-void check_table_counts(const std::string& table, const std::vector<Series>& series);
+/// The same with the counts of <table>.rows, if there is such a file.
+void check_table_counts(const CountedFile& table, const std::vector<Series>& series);
 
 /// <table>.rows
 std::string counts_file(const std::string& table);

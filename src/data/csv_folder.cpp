@@ -197,7 +197,7 @@ DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   for (const auto& [id, file] : tables) report(file + ": labels.csv has no row for this series");
   if (options.progress) options.progress(count, count);
   if (parsed.series.empty()) throw std::runtime_error(path + ": no series could be read");
-  if (!options.skip_bad) check_table_counts(labels, parsed.series);
+  if (!options.skip_bad) check_table_counts({labels, list.text}, parsed.series);
   join_notes(parsed.head.notes);
   return finished(std::move(parsed), options);
 }

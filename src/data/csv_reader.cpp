@@ -142,7 +142,7 @@ Parsed parse_csv(std::string_view text, const std::string& file, const TableColu
 DataSet read_csv(const std::string& path, const ReadOptions& options) {
   const TextFile file = read_text(path, options);
   Parsed parsed = parse_csv(file.text, path, options.columns, read_limit(options));
-  check_table_counts(path, parsed.series);
+  check_table_counts({path, file.text}, parsed.series);
   parsed.head.name = std::filesystem::path(path).stem().string();
   parsed.head.origin = "csv";
   if (!file.note.empty()) parsed.head.notes.push_back(file.note);

@@ -13,6 +13,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "data/text.h"
@@ -95,6 +96,13 @@ size_t read_limit(const ReadOptions& options) {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
   if (pages <= 0 || size <= 0) return std::numeric_limits<size_t>::max();
   return static_cast<size_t>(pages) / 2 * static_cast<size_t>(size);
+}
+
+size_t unpack_limit(const ReadOptions& options, size_t packed) {
+  constexpr size_t kLeast = 512'000'000, kRatio = 64;
+  const size_t limit = read_limit(options);
+  if (options.read_limit > 0) return limit;
+  return std::min(limit, std::max(kLeast, checked_product({packed, kRatio}).value_or(limit)));
 }
 
 void require_memory(std::optional<size_t> bytes, size_t limit, std::string_view file, std::string_view what) {

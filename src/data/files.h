@@ -17,6 +17,9 @@ namespace fastweights::data {
 /// The bytes that reading may take: the option, or half of the machine's memory.
 size_t read_limit(const ReadOptions& options);
 
+/// The limit for what a packed file of so many bytes contains: by default 64 times as much, at least 512 MB.
+size_t unpack_limit(const ReadOptions& options, size_t packed);
+
 /// An error before an allocation that would exceed the limit; `what` is what the memory is for. No size: it
 /// overflows.
 void require_memory(std::optional<size_t> bytes, size_t limit, std::string_view file, std::string_view what);

@@ -269,7 +269,8 @@ DataSet parse_npz(std::string_view bytes, const std::string& file, size_t limit)
 }
 
 DataSet read_npz(const std::string& path, const ReadOptions& options) {
-  DataSet data = parse_npz(read_bytes(path, options), path, read_limit(options));
+  const std::string bytes = read_bytes(path, options);
+  DataSet data = parse_npz(bytes, path, unpack_limit(options, bytes.size()));
   data.head.name = decoded(stem(path)).text;
   data.head.origin = "npz";
   if (!options.time_unit.empty() && data.head.time_zero.empty()) data.head.time_unit = options.time_unit;

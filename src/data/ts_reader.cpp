@@ -268,7 +268,7 @@ Parsed parse_ts(std::string_view text, const std::string& file, size_t limit) {
   }
   if (parsed.series.empty()) refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "no case after @data");
   if (!header.counts.empty())
-    check_counts(header.counts, parsed.series, file, "the comment at its beginning");
+    check_counts(header.counts, parsed.series, {file, text}, "the comment at its beginning");
   for (const auto& [number, name] : header.names) {
     if (number <= static_cast<int64_t>(parsed.head.channels.size()))
       parsed.head.channels[static_cast<size_t>(number) - 1] = name;

@@ -64,8 +64,8 @@ def sound_claim(attack):
     rate, samples = 16000, 500_000_000
     bits = (rate << 44) | (0 << 41) | (15 << 36) | samples
     info = struct.pack(">HH", 4096, 4096) + bytes(6) + bits.to_bytes(8, "big") + bytes(16)
-    file = write(attack.path("speech", "yes", "a_nohash_0.wav"), b"fLaC\x80\x00\x00\x22" + info + bytes(100))
-    refused(attack, "flac", "data", "info", attack.path("speech"), names=os.path.basename(file))
+    write(attack.path("speech", "yes", "a_nohash_0.wav"), b"fLaC\x80\x00\x00\x22" + info + bytes(100))
+    refused(attack, "flac", "data", "info", attack.path("speech"), names="speech")
 
 
 def flood(attack):
@@ -187,10 +187,11 @@ def names_in_output(attack, table):
 def cut_table(attack, table):
     """A converted table that ends at the end of a line, or anywhere."""
     attack.works("data", "convert", table, "--out", attack.path("whole.csv"))
-    whole = read(attack.path("whole.csv"))
+    whole, counts = read(attack.path("whole.csv")), read(attack.path("whole.csv.rows"))
     lines = whole.splitlines(keepends=True)
     for name, data in (("half.csv", b"".join(lines[:len(lines) // 2])), ("less.csv", b"".join(lines[:-1])),
                        ("byte.csv", whole[:-2])):
+        write(attack.path(name + ".rows"), counts)
         refused(attack, f"a table that is cut: {name}", "data", "info", write(attack.path(name), data), names=name)
 
 
@@ -232,8 +233,8 @@ def damaged_run(attack, model):
     # a log that cannot be written is said
     run = attack.path("run log")
     os.makedirs(os.path.join(run, "log.txt"))
-    outcome = attack.run("train", "spirals:samples=40", "--out", run, *TRAIN)
-    attack.expect("log.txt" in outcome.err, f"a log that cannot be written: {outcome}")
+    outcome = attack.run("train", "spirals:samples=40", "--out", run, "--epochs", "2", *TINY)
+    attack.expect("log.txt cannot be written" in outcome.out + outcome.err, f"a log that cannot be written: {outcome}")
     for name in ("result.json", "config.json", "report.json", "data.json"):
         path = os.path.join(model, name)
         kept = read(path)

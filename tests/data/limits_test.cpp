@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <limits>
 #include <new>
 
 #include "data/data_support.h"
@@ -41,6 +42,13 @@ TEST(ReadLimits, CompressedZerosAreRefusedBeforeTheyAreInflated) {
             file +
                 ": its uncompressed content would take 50 MB, more than the limit of 1 MB for reading; set "
                 "another one with --read-limit");
+}
+
+TEST(ReadLimits, PackedFilesAreLimitedByTheirSize) {
+  EXPECT_EQ(unpack_limit({}, 1'000'000), 512'000'000u);
+  EXPECT_EQ(unpack_limit({}, 10'000'000), 640'000'000u);
+  EXPECT_EQ(unpack_limit({}, std::numeric_limits<size_t>::max()), read_limit({}));
+  EXPECT_EQ(unpack_limit({.read_limit = 7}, 1'000'000), 7u);
 }
 
 TEST(ReadLimits, ColonsAndShortSeriesAreCounted) {

@@ -181,6 +181,12 @@ TEST(DataWriters, AFileThatIsCutIsRefused) {
                 ".rows");
   std::filesystem::remove(table + ".rows");
   EXPECT_EQ(read_data(table).rows(), 5);
+  // within the last number
+  write_data(data, table);
+  const std::string whole = read_file(table);
+  std::ofstream(table) << whole.substr(0, whole.size() - 1);
+  EXPECT_NE(refusal([&] { read_data(table); }).find("got '3 series, 6 rows and no end of the last line'"),
+            std::string::npos);
   write_data(data, series);
   EXPECT_EQ(read_data(series).samples(), 3);
   cut(series);
