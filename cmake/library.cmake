@@ -48,6 +48,7 @@ fastweights_layer(data ABOVE tensor base
   src/data/files.cpp
   src/data/generators.cpp
   src/data/mfcc.cpp
+  src/data/model_time.cpp
   src/data/npz.cpp
   src/data/npz_reader.cpp
   src/data/parts_reader.cpp
@@ -204,6 +205,7 @@ fastweights_layer(train ABOVE systems model report data environment solve tensor
   src/train/device_adam.cpp
   src/train/future.cpp
   src/train/metrics.cpp
+  src/train/model_time.cpp
   src/train/optimise.cpp
   src/train/predict.cpp
   src/train/presets.cpp
@@ -218,6 +220,7 @@ fastweights_layer(train ABOVE systems model report data environment solve tensor
   src/train/run_names.cpp
   src/train/step.cpp
   src/train/task.cpp
+  src/train/task_rows.cpp
   src/train/tensor_adam.cpp
   src/train/trained_model.cpp
   src/train/trainer.cpp

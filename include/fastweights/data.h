@@ -151,6 +151,7 @@ struct PrepareConfig {
   bool intensity = false;    ///< adds a channel per channel: the number of observations so far
   /// Elapsed time, in median gaps, and counts at the end of a mean series; never scaled up; 0: not scaled.
   double typical_time = 3, typical_count = 10;
+  double usual_gaps = 0.99;  ///< share of usual gaps; model time saturates over longer ones; 0: off
 };
 
 struct Scale {
@@ -167,12 +168,11 @@ struct Preparation {
   std::vector<Scale> channel_scales = {}, static_scales = {}, target_scales = {};    // [C], [F], [O]
   std::vector<int64_t> static_flags = {};  ///< static features with missing values: each gets a flag
   std::string time_unit = {};
-  double median_gap = 1;                   ///< between neighbouring times
+  double median_gap = 1, usual_gap = 0;    ///< between neighbouring times; see usual_gaps, 0: off
   double time_scale = 1, count_scale = 1;  ///< divisors of elapsed time, in median gaps, and of counts
 
-  /// Channels and static features of a model's input.
-  int64_t model_channels() const;
-  int64_t model_statics() const;
+  int64_t model_channels() const;  ///< of a model's input
+  int64_t model_statics() const;   ///< static features of a model's input
 };
 
 /// An error names a value that is too large to be scaled.

@@ -30,6 +30,11 @@ struct TaskConfig {
 /// The kind that Automatic selects. An error if the data lack the labels or targets of the kind.
 TaskKind task_kind(const DataSet& data, const TaskConfig& config);
 
+/// fit_preparation() for a task. Forecasting and imputation hold values out, so times since the last observed
+/// row are longer than gaps of the data; they are usual, too.
+Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
+                            const PrepareConfig& config, const TaskConfig& task);
+
 /// Outputs of the model: one for two classes, otherwise one per class, target or channel.
 int64_t output_count(TaskKind kind, const Preparation& preparation);
 
@@ -54,9 +59,10 @@ PreparedData prepare(const DataSet& data, const std::vector<int64_t>& samples,
 
 /// M rows of outputs belong to B samples.
 struct Batch {
-  ModelInput input;
-  Tensor classes;  // [M] int64, -1: unknown; or undefined
-  Tensor targets;  // [M, O] float32, NaN: unknown or not held out; or undefined
+  ModelInput input;  ///< in model time, see docs/time_and_gaps.md
+  Tensor classes;    // [M] int64, -1: unknown; or undefined
+  Tensor targets;    // [M, O] float32, NaN: unknown or not held out; or undefined
+  Tensor times;      // [M] float64: of the outputs, as the data have them
 };
 
 /// Targets of forecasting and imputation. HeldOut: observed values, which are removed from the input.

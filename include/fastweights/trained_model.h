@@ -30,9 +30,10 @@ struct Evaluation {
 };
 Evaluation evaluate(const TrainedModel& trained, const DataSet& data);
 
-/// A model on one series of prepared data: outputs and fast weights at evenly spaced times.
+/// A model on one series of prepared data: outputs and fast weights at times that are evenly spaced in model
+/// time.
 struct SeriesOutput {
-  Tensor times = {};  // [T] float64
+  Tensor times = {};  // [T] float64, as the data have them
   ModelOutput output = {};
 };
 SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data, int64_t sample,

@@ -54,10 +54,12 @@ struct TrainData {
 /// Outputs of a model on a whole set, with true classes and targets.
 struct Predictions {
   Tensor outputs;  // [M, O] as the model returns them
-  Tensor times;    // [M] float64
+  Tensor times;    // [M] float64, as the data have them
   Tensor samples;  // [M] int64
   Tensor classes;  // [M] int64, -1: unknown; or undefined
   Tensor targets;  // [M, O] scaled; or undefined
+  /// TrainedModel::predict(): a sentence about gaps far longer than in training; otherwise empty.
+  std::string note = {};
 };
 struct PredictOptions {
   Targets targets = Targets::HeldOut;

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "base/nearest.h"
+#include "data/model_time.h"
+#include "data/quantile.h"
 #include "data/text.h"
 
 namespace fastweights {
@@ -67,16 +69,10 @@ std::vector<Scale> standard_scales(const Table& table) {
   return scales;
 }
 
-double quantile(std::vector<double>& values, double fraction) {
-  const auto middle =
-      values.begin() + static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 Scale robust_scale(std::vector<double> values) {
   if (values.empty()) return {};
-  const double median = quantile(values, 0.5), range = quantile(values, 0.75) - quantile(values, 0.25);
+  const double median = data::quantile(values, 0.5),
+               range = data::quantile(values, 0.75) - data::quantile(values, 0.25);
   if (range > 0) return {median, range / 1.349};
   // if half of the values are equal, the range says nothing about the others
   const Rows all = first_rows(static_cast<int64_t>(values.size()));
@@ -99,27 +95,6 @@ std::vector<Scale> robust_scales(const Table& table) {
 std::vector<Scale> scales_of(const Table& table, Scaling scaling) {
   if (scaling == Scaling::None) return std::vector<Scale>(table.columns);
   return scaling == Scaling::Robust ? robust_scales(table) : standard_scales(table);
-}
-
-double median_gap(const DataSet& data, const std::vector<int64_t>& samples) {
-  std::vector<double> gaps;
-  for (const int64_t sample : samples) {
-    const auto b = static_cast<size_t>(sample);
-    for (auto i = static_cast<size_t>(data.offsets[b]) + 1; i < static_cast<size_t>(data.offsets[b + 1]); ++i)
-      gaps.push_back(data.times[i] - data.times[i - 1]);
-  }
-  return gaps.empty() ? 1 : quantile(gaps, 0.5);
-}
-
-// the mean duration of a series, in median gaps
-double typical_duration(const DataSet& data, const std::vector<int64_t>& samples, double gap) {
-  double sum = 0;
-  for (const int64_t sample : samples) {
-    const auto b = static_cast<size_t>(sample);
-    sum += data.times[static_cast<size_t>(data.offsets[b + 1]) - 1] -
-           data.times[static_cast<size_t>(data.offsets[b])];
-  }
-  return sum / gap / static_cast<double>(samples.size());
 }
 
 // static features with missing values
@@ -198,25 +173,6 @@ void check_scaled(const DataSet& data, const Scaled& table) {
   }
 }
 
-// the longest series must remain finite in float32
-void check_times(const DataSet& data, const Preparation& p) {
-  double first = 0, last = 0;
-  size_t longest = 0;
-  for (size_t b = 0; b < data.ids.size(); ++b) {
-    const double begin = data.times[static_cast<size_t>(data.offsets[b])],
-                 end = data.times[static_cast<size_t>(data.offsets[b + 1]) - 1];
-    if (b > 0 && end - begin <= last - first) continue;
-    longest = b;
-    first = begin;
-    last = end;
-  }
-  const double unit = p.median_gap * p.time_scale;
-  if (!std::isfinite(unit) || !((last - first) / unit <= std::numeric_limits<float>::max()))
-    throw std::runtime_error(message("series ", data::in_quotes(data.ids[longest]), ": the times from ",
-                                     data::exact(first), " to ", data::exact(last),
-                                     " are too far apart for a median gap of ", data::exact(p.median_gap)));
-}
-
 std::vector<double> columns(const std::vector<double>& table, size_t width,
                             const std::vector<size_t>& which) {
   std::vector<double> taken;
@@ -244,6 +200,8 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
   FW_CHECK(!samples.empty(), "[prepare] no series to train on");
   FW_CHECK(data.channels() > 0, "[prepare] ", data::in_quotes(data.head.name), " has no channels");
   FW_CHECK(config.clip >= 0, "[prepare] clip must not be negative, got ", config.clip);
+  FW_CHECK(config.usual_gaps >= 0 && config.usual_gaps <= 1, "[prepare] usual_gaps must be 0 to 1, got ",
+           config.usual_gaps);
   const DataHead& head = data.head;
   const Rows rows = rows_of(data, samples);
   const Table statics = {data.statics, head.statics.size(), samples};
@@ -257,16 +215,13 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
   p.static_scales = scales_of(statics, Scaling::Standard);
   p.target_scales = scales_of({data.targets, head.targets.size(), samples}, Scaling::Standard);
   p.static_flags = flagged(statics);
-  p.median_gap = median_gap(data, samples);
-  if (config.typical_time > 0)
-    p.time_scale = std::max(1.0, typical_duration(data, samples, p.median_gap) / config.typical_time);
   if (config.typical_count > 0)
     p.count_scale = std::max(
         1.0, static_cast<double>(rows.size()) / static_cast<double>(samples.size()) / config.typical_count);
   check_scaled(data, {"channel", head.channels, data.values, p.channel_scales, config.clip});
   check_scaled(data, {"static feature", head.statics, data.statics, p.static_scales, config.clip});
   check_scaled(data, {"target", head.targets, data.targets, p.target_scales, 0});
-  check_times(data, p);
+  data::fit_time(p, data, samples);
   return p;
 }
 

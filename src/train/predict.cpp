@@ -28,7 +28,7 @@ class Collected {
  public:
   void add(const ModelOutput& out, const Batch& batch, const std::vector<int64_t>& samples) {
     outputs_.push_back(out.outputs.cpu());
-    times_.push_back(out.times);
+    times_.push_back(batch.times);
     const Tensor counts = out.offsets.slice(0, 1) - out.offsets.slice(0, 0, -1);
     samples_.push_back(at::repeat_interleave(at::tensor(samples, at::kLong), counts));
     if (batch.classes.defined()) classes_.push_back(batch.classes);

@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "tensor/autograd.h"
 #include "train/clock.h"
+#include "train/model_time.h"
 #include "train/report_values.h"
 #include "train/run_data.h"
 #include "train/run_fields.h"
@@ -296,6 +297,7 @@ ReportData make_report(const std::string& folder, const Run& run, const RunResul
   const size_t skipped = run.data.head.skipped.size();
   std::vector<std::string> warnings = run.data.head.notes;
   if (skipped > 0) warnings.push_back(message(skipped, " files were left out"));
+  if (const std::string gaps = gap_note(run); !gaps.empty()) warnings.push_back(gaps);
   if (!result.message.empty()) warnings.push_back(result.message);
   if (!warnings.empty()) report.warnings = warnings;
   const std::string& path = config.data.path;

@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "train/clock.h"
+#include "train/model_time.h"
 #include "train/report_data.h"
 #include "train/run_data.h"
 #include "train/run_files.h"
@@ -230,6 +231,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
                         " for the test; ", model.parameter_count(), " parameters"));
     for (const std::string& note : data.head.notes) folder.log(note);
     if (!copied.empty()) folder.note(copied);
+    if (const std::string gaps = gap_note(run); !gaps.empty()) folder.note(gaps);
   } else {
     result.epochs = open_again(folder, run, trainer);
     folder.note(

@@ -118,7 +118,7 @@ RunData divide(const RunConfig& config, const DataSet& data, const Preparation* 
   FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
            "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
-  out.preparation = preparation ? *preparation : fit_preparation(data, parts.train, config.prepare);
+  out.preparation = preparation ? *preparation : fit_preparation(data, parts.train, config.prepare, out.task);
   out.train = prepare(data, parts.train, out.preparation);
   out.validation = prepare(data, parts.validation, out.preparation);
   out.test = prepare(data, parts.test, out.preparation);
@@ -144,7 +144,12 @@ Run open_run(const std::string& folder, const DataSet& data, const Preparation& 
 RunConfig read_run_config(const std::string& folder) {
   if (!std::filesystem::exists(folder + "/config.json"))
     throw std::runtime_error(message(folder, " is not the folder of a run: there is no config.json in it"));
-  return read_json_file(folder + "/config.json", run_config_of);
+  return read_json_file(folder + "/config.json", [](Json json) {
+    // runs of an earlier version: model time was time
+    if (json.contains("prepare") && json["prepare"].is_object() && !json["prepare"].contains("usual_gaps"))
+      json["prepare"]["usual_gaps"] = 0;
+    return run_config_of(json);
+  });
 }
 
 std::string run_folder(const std::string& path) {

@@ -48,6 +48,7 @@ inline void visit_fields(PrepareConfig& c, Fields& visit) {
   visit("intensity", c.intensity);
   visit("typical_time", c.typical_time);
   visit("typical_count", c.typical_count);
+  visit("usual_gaps", c.usual_gaps);
 }
 
 inline void visit_fields(TaskConfig& c, Fields& visit) {

@@ -6,10 +6,11 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "base/random.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 #include "tensor/parallel.h"
+#include "train/model_time.h"
+#include "train/task_rows.h"
 
 namespace fastweights {
 namespace {
@@ -23,8 +24,6 @@ TaskKind found_kind(const DataSet& data) {
   if (!data.head.targets.empty()) return TaskKind::Regression;
   return any_known(data.step_labels) ? TaskKind::StepClassification : TaskKind::Forecast;
 }
-
-Tensor int64_tensor(const std::vector<int64_t>& list) { return at::tensor(list, at::kLong); }
 
 // entries of a list
 template <typename T>
@@ -55,101 +54,6 @@ Tensor scaled(const std::vector<double>& table, const std::vector<int64_t>& rows
     }
   });
   return out;
-}
-
-// rows of the samples, one sample after another
-struct Rows {
-  std::vector<int64_t> index;  // of the whole set
-  std::vector<int64_t> offsets = {0};
-};
-
-// offsets [B + 1] of the whole set
-Rows rows_of(at::IntArrayRef offsets, const std::vector<int64_t>& samples) {
-  const auto count = static_cast<int64_t>(offsets.size()) - 1;
-  Rows rows;
-  for (const int64_t b : samples) {
-    FW_CHECK(b >= 0 && b < count, "[batch] there is no sample ", b, " among ", count);
-    for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) rows.index.push_back(i);
-    rows.offsets.push_back(static_cast<int64_t>(rows.index.size()));
-  }
-  return rows;
-}
-
-// targets are removed from the input: the last rows of each series, or values at random
-struct HeldOut {
-  Tensor values;   // [R, C]: the input
-  Tensor targets;  // [M, C]: the removed values
-  RaggedTimes outputs;
-};
-
-bool is_held_out(const TaskConfig& task, int64_t row, int64_t length, Random& random) {
-  if (task.kind == TaskKind::Imputation) return random.uniform() < task.hidden;
-  const int64_t first =
-      length - std::max<int64_t>(1, std::llround(task.horizon * static_cast<double>(length)));
-  return row >= std::max<int64_t>(first, 1);
-}
-
-// independent of the other series of the batch
-Random random_of(uint64_t seed, int64_t sample) {
-  return Random(Random(Random(seed).next() ^ static_cast<uint64_t>(sample)).next());
-}
-
-HeldOut hold_out(const Tensor& values, const Tensor& times, const Rows& rows, const TaskConfig& task,
-                 const std::vector<int64_t>& samples, uint64_t seed) {
-  const int64_t channels = values.size(1);
-  const double* t = times.data_ptr<double>();
-  HeldOut held_out = {.values = values.clone(), .targets = at::full_like(values, NAN), .outputs = {}};
-  float* input = held_out.values.data_ptr<float>();
-  float* target = held_out.targets.data_ptr<float>();
-  std::vector<double> output_times;
-  std::vector<int64_t> output_offsets = {0}, kept;
-  for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
-    Random random = random_of(seed, samples[b]);
-    const int64_t first = rows.offsets[b], last = rows.offsets[b + 1];
-    for (int64_t i = first; i < last; ++i) {
-      bool any = false;
-      for (int64_t j = i * channels; j < (i + 1) * channels; ++j) {
-        if (!is_held_out(task, i - first, last - first, random)) continue;
-        target[j] = input[j];
-        any = any || !std::isnan(input[j]);
-        input[j] = NAN;
-      }
-      if (!any) continue;
-      kept.push_back(i);
-      output_times.push_back(t[i]);
-    }
-    output_offsets.push_back(static_cast<int64_t>(kept.size()));
-  }
-  held_out.targets = held_out.targets.index_select(0, int64_tensor(kept));
-  held_out.outputs = {at::tensor(output_times, at::kDouble), int64_tensor(output_offsets)};
-  return held_out;
-}
-
-// rows after the last one with a value
-int64_t trailing_missing_rows(const float* values, int64_t rows, int64_t channels) {
-  int64_t count = 0;
-  for (; count < rows; ++count) {
-    const float* row = values + (rows - 1 - count) * channels;
-    if (!std::all_of(row, row + channels, [](float x) { return std::isnan(x); })) break;
-  }
-  return count;
-}
-
-// times of the values to predict
-RaggedTimes missing_times(const Tensor& values, const Tensor& times, const Rows& rows, TaskKind kind) {
-  const float* x = values.data_ptr<float>();
-  const double* t = times.data_ptr<double>();
-  std::vector<double> missing;
-  std::vector<int64_t> offsets = {0};
-  for (size_t b = 0; b + 1 < rows.offsets.size(); ++b) {
-    int64_t first = rows.offsets[b];
-    const int64_t last = rows.offsets[b + 1];
-    if (kind == TaskKind::Forecast)
-      first = last - trailing_missing_rows(x + first * values.size(1), last - first, values.size(1));
-    missing.insert(missing.end(), t + first, t + last);
-    offsets.push_back(static_cast<int64_t>(missing.size()));
-  }
-  return {at::tensor(missing, at::kDouble), int64_tensor(offsets)};
 }
 
 // [R, 1]: elapsed time, [R, C]: observations so far; both within a few units
@@ -206,6 +110,11 @@ Tensor prepared_statics(const DataSet& data, const std::vector<int64_t>& samples
     parts.push_back(
         known.index_select(1, int64_tensor(preparation.static_flags)).isnan().logical_not().to(at::kFloat));
   return at::cat(parts, 1);
+}
+
+// of the last row of each sample: [B]
+Tensor end_times(const PreparedData& data, const Tensor& samples) {
+  return data.times.index_select(0, data.offsets.index_select(0, samples + 1) - 1);
 }
 
 // a model needs two points: a single row is repeated one gap earlier
@@ -282,38 +191,30 @@ PreparedData prepare(const DataSet& data, const std::vector<int64_t>& samples,
 
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
                  const std::vector<int64_t>& samples, uint64_t seed, Targets targets) {
-  const Rows rows =
-      rows_of({data.offsets.data_ptr<int64_t>(), static_cast<size_t>(data.offsets.size(0))}, samples);
-  const Tensor index = int64_tensor(rows.index), which = int64_tensor(samples),
-               offsets = int64_tensor(rows.offsets);
-  Tensor values = data.values.index_select(0, index);      // [R, C]
-  const Tensor times = data.times.index_select(0, index);  // [R]
+  const TaskRows input = task_rows(data, task, samples, seed, targets);
+  const Rows& rows = input.rows;
+  const Tensor which = int64_tensor(samples);
+  const Tensor times = model_times(input, preparation.usual_gap);  // [R]
   Batch batch;
-  switch (task.kind) {
-    case TaskKind::Forecast:
-    case TaskKind::Imputation: {
-      if (targets == Targets::Missing) {
-        batch.input.output_times = missing_times(values, times, rows, task.kind);
-        break;
-      }
-      HeldOut held_out = hold_out(values, times, rows, task, samples, seed);
-      values = held_out.values;
-      batch.targets = held_out.targets;
-      batch.input.output_times = held_out.outputs;
-      break;
-    }
-    case TaskKind::StepClassification:
-      batch.input.output_times = RaggedTimes{times, offsets};
-      if (data.step_labels.defined()) batch.classes = data.step_labels.index_select(0, index);
-      break;
-    case TaskKind::Regression:
-      batch.targets = data.targets.index_select(0, which);
-      break;
-    default:
-      if (data.labels.defined()) batch.classes = data.labels.index_select(0, which);
+  if (input.outputs) {
+    batch.input.output_times =
+        RaggedTimes{times.index_select(0, input.outputs->index), input.outputs->offsets};
+    batch.times = input.times.index_select(0, input.outputs->index);
+  } else {
+    batch.times = end_times(data, which);
   }
-  batch.input.series =
-      pad_single_rows(model_channels(values, times, rows, preparation), times, rows, preparation.median_gap);
+  if (task.kind == TaskKind::Forecast || task.kind == TaskKind::Imputation) {
+    batch.targets = input.held_out;
+  } else if (task.kind == TaskKind::StepClassification) {
+    if (data.step_labels.defined())
+      batch.classes = data.step_labels.index_select(0, int64_tensor(rows.index));
+  } else if (task.kind == TaskKind::Regression) {
+    batch.targets = data.targets.index_select(0, which);
+  } else if (data.labels.defined()) {
+    batch.classes = data.labels.index_select(0, which);
+  }
+  batch.input.series = pad_single_rows(model_channels(input.values, times, rows, preparation), times, rows,
+                                       preparation.median_gap);
   if (data.statics.defined()) batch.input.static_features = data.statics.index_select(0, which);
   return batch;
 }
@@ -324,8 +225,10 @@ Batch truth_of(const PreparedData& data, const Preparation& preparation, const T
   Batch batch;
   if (task.kind == TaskKind::Classification && data.labels.defined()) {
     batch.classes = data.labels.index_select(0, which);
+    batch.times = end_times(data, which);
   } else if (task.kind == TaskKind::Regression) {
     batch.targets = data.targets.index_select(0, which);
+    batch.times = end_times(data, which);
   } else {
     batch = make_batch(data, preparation, task, samples, /*seed=*/1);
     batch.input = {};

@@ -11,6 +11,7 @@
 #include "fastweights/published.h"
 #include "systems/model_file.h"
 #include "tensor/autograd.h"
+#include "train/model_time.h"
 #include "train/run_fields.h"
 #include "train/trained_file.h"
 
@@ -41,6 +42,7 @@ Json preparation_json(const Preparation& p) {
           {"target_scales", scales_json(p.target_scales)},
           {"time_unit", p.time_unit},
           {"median_gap", p.median_gap},
+          {"usual_gap", p.usual_gap},
           {"time_scale", p.time_scale},
           {"count_scale", p.count_scale}};
 }
@@ -60,6 +62,9 @@ Preparation preparation_from(const Json& json) {
   p.median_gap = json.at("median_gap").get<double>();
   p.time_scale = json.at("time_scale").get<double>();
   p.count_scale = json.at("count_scale").get<double>();
+  // absent in files of earlier versions, whose model time is time
+  if (json.contains("usual_gap")) p.usual_gap = json.at("usual_gap").get<double>();
+  if (!json.at("config").contains("usual_gaps")) p.config.usual_gaps = 0;
   return p;
 }
 
@@ -72,8 +77,9 @@ bool fits(const TrainedModel& trained) {
                                  [&](int64_t flag) { return flag >= 0 && flag < count; });
   return flags && p.channel_scales.size() == p.channels.size() &&
          p.static_scales.size() == p.statics.size() && p.target_scales.size() == p.targets.size() &&
-         p.median_gap > 0 && p.time_scale > 0 && p.count_scale > 0 && p.model_channels() == model.channels &&
-         p.model_statics() == model.static_features && output_count(trained.task.kind, p) == model.outputs;
+         p.median_gap > 0 && p.usual_gap >= 0 && p.time_scale > 0 && p.count_scale > 0 &&
+         p.model_channels() == model.channels && p.model_statics() == model.static_features &&
+         output_count(trained.task.kind, p) == model.outputs;
 }
 
 }  // namespace
@@ -189,7 +195,9 @@ Predictions TrainedModel::predict(const DataSet& data, const PredictOptions& opt
   const PreparedData prepared = is_matched(data.head, preparation)
                                     ? prepare(data, preparation)
                                     : prepare(match_data(data, preparation), preparation);
-  return fastweights::predict(model, prepared, preparation, task, options);
+  Predictions out = fastweights::predict(model, prepared, preparation, task, options);
+  out.note = gap_note({&prepared}, preparation, task, model.config(), options.targets);
+  return out;
 }
 
 Evaluation evaluate(const TrainedModel& trained, const DataSet& data) {
@@ -214,12 +222,12 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
   TaskConfig whole = trained.task;
   whole.kind = TaskKind::Classification;
   Batch batch = make_batch(data, trained.preparation, whole, {sample}, /*seed=*/1);
-  const Tensor& observed = batch.input.series.times;  // [L]
-  const double first = observed[0].item<double>(), last = observed[-1].item<double>();
-  SeriesOutput out = {.times = first < last ? at::linspace(first, last, times, at::kDouble) : observed};
-  batch.input.output_times = RaggedTimes{out.times, at::tensor({int64_t{0}, out.times.size(0)}, at::kLong)};
-  out.output = trained.model.forward(batch.input);
-  return out;
+  const Tensor& rows = batch.input.series.times;  // [L]
+  const double first = rows[0].item<double>(), last = rows[-1].item<double>();
+  const Tensor shown = first < last ? at::linspace(first, last, times, at::kDouble) : rows;
+  batch.input.output_times = RaggedTimes{shown, at::tensor({int64_t{0}, shown.size(0)}, at::kLong)};
+  const TaskRows series = task_rows(data, whole, {sample}, /*seed=*/1, Targets::HeldOut);
+  return {data_times(shown, series, trained.preparation.usual_gap), trained.model.forward(batch.input)};
 }
 
 double effective_rank(const Tensor& w) {

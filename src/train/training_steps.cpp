@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/prepared.h"
 #include "tensor/device.h"
+#include "train/model_time.h"
 
 namespace fastweights {
 namespace {
@@ -153,17 +154,29 @@ void TrainingSteps::prepare_next(const BatchId& next) {
   }
 }
 
+// what people read has the time of the data
+Status TrainingSteps::in_data_time(Status status, const BatchId& batch) const {
+  // a solver that fails within a step names the time of its own clock
+  if (status.outcome != Outcome::NotFinite || status.step != 0 || status.sample < 0) return status;
+  const int64_t sample = batch.samples[static_cast<size_t>(status.sample)];
+  const TaskRows series = task_rows(data_.train, data_.task, {sample}, batch.seed, Targets::HeldOut);
+  const Tensor time = at::tensor({status.time}, at::kDouble);
+  status.time = data_times(time, series, data_.preparation.usual_gap).item<double>();
+  return status;
+}
+
 StepOutcome TrainingSteps::try_step(const std::optional<BatchId>& next, double learning_rate) {
   const ComputedStep result = runner_->run(*ready_, learning_rate);
   const at::NoGradGuard no_grad;
+  const BatchId batch = {ready_->samples, ready_->seed};
   ready_.reset();
   if (next && !model_.device().is_cpu()) prepare_next(*next);
   const Tensor summary = result.summary.cpu();
   StepOutcome outcome = {summary[0].item<double>(), summary[1].item<double>(), result.replayed, result.note};
   if (std::isfinite(outcome.loss) && std::isfinite(outcome.gradient_norm)) return outcome;
   optimiser_->discard_step();
-  outcome.not_finite =
-      result.status ? not_finite(model_.parameters(), result.gradient.by_parameter) : result.status.message();
+  outcome.not_finite = result.status ? not_finite(model_.parameters(), result.gradient.by_parameter)
+                                     : in_data_time(result.status, batch).message();
   if (outcome.not_finite.empty()) outcome.not_finite = message("the loss is ", outcome.loss);
   return outcome;
 }

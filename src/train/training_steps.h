@@ -40,6 +40,7 @@ class TrainingSteps {
   void make_runner();
   ReadyBatch make_ready(const BatchId& batch) const;
   void prepare_next(const BatchId& next);
+  Status in_data_time(Status status, const BatchId& batch) const;
   StepOutcome try_step(const std::optional<BatchId>& next, double learning_rate);
   void halve_memory(size_t samples);
 

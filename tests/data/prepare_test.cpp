@@ -58,7 +58,8 @@ TEST(Prepare, AValueThatCannotBeScaledIsNamed) {
   EXPECT_EQ(said(set()), "target 'y', series 'b': 1e+200" + rest);
   all[1].targets = {2};
   all[1].times = {-1e308, 1e308};
-  EXPECT_EQ(said(set()),
+  EXPECT_EQ(said(set()), "") << "model time saturates";
+  EXPECT_EQ(said(set(), {.usual_gaps = 0}),
             "series 'b': the times from -1e+308 to 1e+308 are too far apart for a median gap of 1");
   all[1].times = {0, 1};
   EXPECT_EQ(said(set()), "");
@@ -182,7 +183,7 @@ TEST(Prepare, TheMedianGapIsThatInsideSeries) {
   // gaps 1, 1, 4, 500, 3: none between series
   const DataSet data = set_of({{0, 1, 2, 6}, {-10, 490}, {5}, {100, 103}},
                               {{0, 0, 0, 0, 0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0}, {0, 0, 0, 0}});
-  const Preparation p = fit_preparation(data);
+  const Preparation p = fit_preparation(data, {.usual_gaps = 0});
   EXPECT_EQ(p.median_gap, 3);
   // a typical series lasts (6 + 500 + 0 + 3) / 4 / 3 gaps and ends at 3
   EXPECT_DOUBLE_EQ(p.time_scale, 509.0 / 4 / 3 / 3);

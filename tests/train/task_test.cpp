@@ -36,7 +36,7 @@ DataSet small_set() {
 
 TEST(Task, ChannelsAreTimeCountsAndScaledValues) {
   const DataSet data = small_set();
-  Preparation p = fit_preparation(data, {.clip = 1.25, .intensity = true});
+  Preparation p = fit_preparation(data, {.clip = 1.25, .intensity = true, .usual_gaps = 0});
   p.time_scale = 3;
   p.count_scale = 4;
   const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Classification}, {0, 1, 2}, 1);
@@ -143,7 +143,8 @@ TEST(Task, ForecastOfASingleRowAsksForNothing) {
 
 TEST(Task, ImputationHidesASeededShare) {
   const TaskConfig task = {.kind = TaskKind::Imputation, .hidden = 0.3};
-  const TrainData data = train_data(two_classes(400), task, {.time_channel = false, .intensity = true});
+  const TrainData data =
+      train_data(two_classes(400), task, {.time_channel = false, .intensity = true, .usual_gaps = 0});
   std::vector<int64_t> all(300);
   for (size_t b = 0; b < all.size(); ++b) all[b] = static_cast<int64_t>(b);
   const auto batch_of = [&](uint64_t seed) {
@@ -211,7 +212,7 @@ TEST(Task, MissingValuesAreAskedForFromAllThatIsKnown) {
   const DataSet data = collect_series(
       head, {{.times = {0, 1, 3}, .values = {1, kMissing, kMissing, kMissing, kMissing, kMissing}},
              {.times = {5, 6}, .values = {kMissing, 2, 3, kMissing}}});
-  const Preparation p = fit_preparation(data);
+  const Preparation p = fit_preparation(data, {.usual_gaps = 0});
   const PreparedData prepared = prepare(data, p);
   const auto batch_of = [&](TaskKind kind) {
     return make_batch(prepared, p, {.kind = kind}, {0, 1}, 1, Targets::Missing);

@@ -32,7 +32,7 @@ TrainData train_data(const DataSet& data, const TaskConfig& task, const PrepareC
   std::vector<int64_t> train, validation;
   for (int64_t b = 0; b < data.samples(); ++b) (4 * b < 3 * data.samples() ? train : validation).push_back(b);
   TrainData out;
-  out.preparation = fit_preparation(data, train, prepare_config);
+  out.preparation = fit_preparation(data, train, prepare_config, task);
   out.train = prepare(data, train, out.preparation);
   out.validation = prepare(data, validation, out.preparation);
   out.task = task;
