@@ -161,6 +161,10 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
   return false;
 }
 
+void print_note(const Predictions& predictions) {
+  if (!predictions.note.empty()) print_list("note", {predictions.note});
+}
+
 DataSet read(const DataOptions& options, const DataConfig& config) {
   const ReadOptions how = read_options(options, config);
   DataSet data = within_memory("reading " + config.path, [&] {

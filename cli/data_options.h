@@ -32,6 +32,9 @@ DataSet read(const DataOptions& options, const DataConfig& config);
 /// Whether all outputs are numbers; otherwise says of which series they are not, and sets the exit status.
 bool check_finite(const Predictions& predictions, const DataSet& data, Session& session);
 
+/// The note about gaps, if there is one, on stderr.
+void print_note(const Predictions& predictions);
+
 /// Moves a model to the device of that name; with "auto" it stays on the CPU if no GPU can run it.
 void move_to_device(Model& model, const std::string& name);
 

@@ -55,6 +55,7 @@ void run(const EvaluateCommand& command, Session& session) {
   const DataSet data = select_series(all, part.samples);
   const Evaluation found = within_memory("predicting", [&] { return evaluate(trained, data); });
   if (!check_finite(found.predictions, data, session)) return;
+  print_note(found.predictions);
   FW_CHECK(!found.metrics.empty() && found.known > 0, data.head.name,
            " has nothing to compare predictions with; use 'fastweights predict'");
   if (found.predictions.classes.defined() && found.known < found.rows)

@@ -53,6 +53,7 @@ std::string class_table(const PredictCommand& command, const TrainedModel& train
                         Session& session) {
   const Predictions p = trained.predict(data);
   if (!check_finite(p, data, session)) return "";
+  print_note(p);
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
@@ -75,6 +76,7 @@ std::string number_table(const PredictCommand& command, const TrainedModel& trai
                          Session& session) {
   const Predictions p = trained.predict(data, {.targets = Targets::Missing});
   if (!check_finite(p, data, session)) return "";
+  print_note(p);
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
