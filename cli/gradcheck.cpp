@@ -110,8 +110,8 @@ bool check_parameters(const GradcheckCommand& command) {
   GradcheckOptions check = {.directions = command.directions, .seed = command.seed};
   if (!model.has_solver()) check.modes = {Gradient::Exact};
   // the solution itself has no adjoint
-  const SolverConfig* solver = solver_of(config);
-  if (solver && std::holds_alternative<ExactFlow>(solver->method)) check.modes.pop_back();
+  const SolverConfig* solver = solver_of(model.config());
+  if (solver && solver->method && std::holds_alternative<Flow>(*solver->method)) check.modes.pop_back();
   gradcheck(model, input, random_loss(command.seed), check, [&](const GradcheckRow& row) {
     std::printf("%-28s %7lld %10.2e %10.1e", row.name.c_str(), static_cast<long long>(row.size), row.norm,
                 row.errors[0]);
@@ -148,7 +148,7 @@ void check_long_series(const GradcheckCommand& command) {
   auto& path = std::get<LogSignatures>(fast_weights(config).control.path);
   path.last_window = LastWindow::Once;
   const int64_t increments = std::get<PointWindows>(path.windows).increments;
-  fast_weights(config).solver = {};
+  fast_weights(config).solver = {.method = rk4()};
   if (!command.rule.empty()) config = with_setting(config, "rule", command.rule);
   check_config(config);
   std::printf(

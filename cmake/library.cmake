@@ -259,7 +259,7 @@ endforeach()
 if(FASTWEIGHTS_CUDA)
   set(scan_sources src/ops/scan/cuda/collapse.cu src/ops/scan/cuda/combine.cu src/ops/scan/cuda/extras.cu
     src/ops/scan/cuda/net.cu src/ops/scan/cuda/normalise.cu src/ops/scan/cuda/program.cu src/ops/scan/cuda/scan.cu)
-  foreach(width 4 5 8 10 16 20 32 64 64_each)
+  foreach(width 4 5 8 10 16 20 32 64 64_each 64_flow)
     list(APPEND scan_sources src/ops/scan/cuda/width_${width}.cu)
   endforeach()
   target_sources(fastweights_kernels PRIVATE src/kernels/cuda/adam.cu src/kernels/cuda/dropout.cu

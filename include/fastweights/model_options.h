@@ -43,7 +43,10 @@ struct ControlConfig {
 
 /// A step ends at every knot of the control and at every output. JSON: observations.
 struct ObservationSteps {
-  double max_step = 0;  ///< longer intervals are divided into equal steps; 0: no limit
+  /// Equal steps between two neighbouring times. 0: two for a flow under a signal that varies between
+  /// observations or in a deep model, otherwise one.
+  int64_t parts = 0;
+  double max_step = 0;  ///< longer steps are divided; 0: no limit
   /// How stages at the edge of a step evaluate the control; not Shortened.
   StageEdges edges = StageEdges::Inside;
 };
@@ -61,9 +64,9 @@ struct RegularSteps {
 using ModelSteps = std::variant<ObservationSteps, RegularSteps, FixedSteps, AdaptiveSteps>;
 
 struct SolverConfig {
-  /// A method that method() knows by name. ExactFlow needs a rule that is linear in W, and a signal that is
-  /// constant between observations.
-  Method method = rk4();
+  /// A method that method() knows by name. Empty, JSON auto: flow for fast weights whose rule has one, with
+  /// sigmoid rates and without adaptive steps, a shared grid or the adjoint; otherwise rk4.
+  std::optional<Method> method = {};
   ModelSteps steps = ObservationSteps{};
   Gradient gradient = Gradient::Exact;
   /// Bytes beyond the data: a limit of the fused engine, and the size of the checkpoints of the definition.

@@ -39,7 +39,8 @@ struct ScanInput {
   ScanIndex on_device = {};    // if w0 is on a GPU: copies of the index tensors there; created if absent
 };
 
-/// What queries read at the stages: W q, dW/dt q, or both.
+/// What queries read at the stages: W q, dW/dt q, or both. A flow has one stage: W in the middle of the step,
+/// and the mean of dW/dt over the step.
 enum class ScanReads { Weights, Slopes, Both };
 
 /// On a GPU, linear rules can process pieces of time in parallel: three times the work, but much faster for
@@ -48,7 +49,7 @@ enum class TimeParallel { Auto, Never };
 
 struct ScanOptions {
   Rule rule = delta_pre();
-  Method method = rk4();    ///< not Adams; ExactFlow for rules that are linear in W, with P = 1
+  Method method = rk4();    ///< not Adams
   Read read = Read::Plain;  ///< of queries
   ScanReads reads = ScanReads::Weights;
   Backend backend = Backend::Auto;

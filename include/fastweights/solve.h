@@ -36,14 +36,15 @@ struct Adams {
   bool operator==(const Adams&) const = default;
 };
 
-/// The exact solution instead of a method that approximates it. It exists for rules that are linear in W,
-/// with keys, values and rates that are constant over each step (scan.h and models). solve() rejects it,
-/// since it does not know its field.
-struct ExactFlow {
-  bool operator==(const ExactFlow&) const = default;
+/// Each step in closed form: keys, values and rates are those of the middle of the step and constant over it,
+/// and the rule's equation is then solved exactly (scan.h and models). Stable for steps of any length. Exact
+/// if the signal is constant over each step, otherwise of order 2. Every rule but oja_softmax and custom ones
+/// has a flow. solve() rejects it, since it does not know its field.
+struct Flow {
+  bool operator==(const Flow&) const = default;
 };
 
-using Method = std::variant<Tableau, Adams, ExactFlow>;
+using Method = std::variant<Tableau, Adams, Flow>;
 
 /// Where a stage at the edge of a step evaluates the field. `Inside` moves the first stage just after the
 /// start and the last one just before the end, so that a field that jumps between two steps is seen from the
@@ -178,7 +179,8 @@ struct Solution {
 /// the tensors that f uses, see options.gradient.
 Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOptions& options = {});
 
-/// The method of that name: a tableau, explicit_adams, implicit_adams or exact_flow.
+/// The method of that name: a tableau, explicit_adams, implicit_adams or flow (in files of older versions:
+/// exact_flow).
 Method method(const std::string& name);
 
 std::string method_name(const Method& method);

@@ -94,13 +94,14 @@ void check_control(const ControlConfig& control, int64_t channels) {
 }
 
 void check_method(const SolverConfig& s) {
-  const std::string name = method_name(s.method);
+  const Method chosen = method_of(s);
+  const std::string name = method_name(chosen);
   const std::vector<std::string> known = method_names();
-  FW_CHECK(std::find(known.begin(), known.end(), name) != known.end() && method(name) == s.method,
+  FW_CHECK(std::find(known.begin(), known.end(), name) != known.end() && method(name) == chosen,
            "[config] solver.method '", name,
            "' is not a method of the library, and a file could not name it");
-  if (std::holds_alternative<ExactFlow>(s.method)) return;
-  const Tableau* tableau = std::get_if<Tableau>(&s.method);
+  if (std::holds_alternative<Flow>(chosen)) return;
+  const Tableau* tableau = std::get_if<Tableau>(&chosen);
   FW_CHECK(!std::holds_alternative<AdaptiveSteps>(s.steps) || (tableau && tableau->adaptive()),
            "[config] solver.method ", name,
            " has no error estimate, which solver.steps adaptive needs; take dopri5");
@@ -120,6 +121,8 @@ void check_size(double size) {
 }
 
 void check_steps(const ObservationSteps& c, const SolverConfig& solver, const ControlConfig&) {
+  FW_CHECK(c.parts >= 0 && c.parts <= 1'000'000,
+           "[config] solver.parts must be positive, or 0 for an automatic number, got ", c.parts);
   FW_CHECK(c.max_step >= 0 && std::isfinite(c.max_step),
            "[config] solver.max_step must be positive, or 0 for no limit, got ", c.max_step);
   check_edges(c.edges, solver.steps);
@@ -186,8 +189,8 @@ void check_solver(const SolverConfig& s, const ControlConfig& control) {
 }
 
 void check_plain_method(const SolverConfig& solver) {
-  FW_CHECK(!std::holds_alternative<ExactFlow>(solver.method),
-           "[config] solver.method exact_flow needs architecture fast_weights");
+  FW_CHECK(!std::holds_alternative<Flow>(method_of(solver)),
+           "[config] solver.method flow needs architecture fast_weights");
 }
 
 void check_field(int64_t hidden_size, int64_t layers) {

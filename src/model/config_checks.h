@@ -25,7 +25,7 @@ std::vector<SizeKey> size_keys(const SharedOptions& options, const std::vector<S
 void check_shared(const SharedOptions& options);
 /// Method, steps and gradients.
 void check_solver(const SolverConfig& solver, const ControlConfig& control);
-/// Baselines: no exact flow.
+/// Baselines: no flow.
 void check_plain_method(const SolverConfig& solver);
 void check_field(int64_t hidden_size, int64_t layers);
 

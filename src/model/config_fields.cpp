@@ -6,6 +6,8 @@
 namespace fastweights {
 namespace {
 
+constexpr const char* kAutomatic = "auto";
+
 void visit_points(PointWindows& windows, Fields& visit) {
   visit("window_increments", windows.increments);
   visit("window_tail", windows.tail);
@@ -54,12 +56,14 @@ void visit_fields(ControlConfig& c, Fields& visit) {
 }
 
 void visit_fields(SolverConfig& c, Fields& visit) {
-  std::vector<std::string> names = method_names();
-  const std::string before = method_name(c.method);
+  std::vector<std::string> names = {kAutomatic};
+  for (const std::string& name : method_names()) names.push_back(name);
+  names.push_back("exact_flow");  // of older files
+  const std::string before = c.method ? method_name(*c.method) : kAutomatic;
   auto index = static_cast<size_t>(std::find(names.begin(), names.end(), before) - names.begin());
   if (index == names.size()) names.push_back(before);
   visit.choice("method", names, index);
-  if (names[index] != before) c.method = method(names[index]);
+  if (names[index] != before) c.method = index == 0 ? std::optional<Method>() : method(names[index]);
   visit("steps", c.steps);
   visit("gradient", c.gradient);
   visit("memory_limit", c.memory_limit);

@@ -16,6 +16,7 @@ inline void visit_fields(Hold&, Fields&) {}
 void visit_fields(LogSignatures& c, Fields& visit);
 
 inline void visit_fields(ObservationSteps& c, Fields& visit) {
+  visit("parts", c.parts);
   visit("max_step", c.max_step);
   visit("edges", c.edges);
 }

@@ -16,7 +16,7 @@ std::string model_refusal(const ModelParts& parts) {
   const ProgrammerConfig& config = parts.config;
   if (parts.layers.empty()) return "a tensor map has no rule";
   if (std::holds_alternative<AdaptiveSteps>(config.solver.steps)) return "adaptive steps depend on W";
-  return kernel_refusal(parts.wiring.rule, config.solver.method, parts.wiring.value_width,
+  return kernel_refusal(parts.wiring.rule, *config.solver.method, parts.wiring.value_width,
                         parts.wiring.key_width);
 }
 
@@ -33,7 +33,7 @@ std::string engine_refusal(const ModelParts& parts, const ForwardOptions& option
 
 bool has_engine(const ModelParts& parts) {
   const ProgrammerConfig& config = parts.config;
-  if (std::holds_alternative<ExactFlow>(config.solver.method)) return true;
+  if (std::holds_alternative<Flow>(*config.solver.method)) return true;
   return config.backend != Backend::Reference && model_refusal(parts).empty();
 }
 

@@ -128,16 +128,18 @@ Samples stage_samples(const ModelParts& parts, const Signal& signal, const Prepa
 
 void plan_steps(PreparedSteps& result, const ModelBatch& batch) {
   const ModelParts& parts = *result.parts;
-  const Method& method = parts.config.solver.method;
-  // the solution itself evaluates the signal once, like Euler's method
-  const Tableau tableau = std::holds_alternative<ExactFlow>(method) ? euler() : std::get<Tableau>(method);
+  const Method& method = *parts.config.solver.method;
+  // a flow evaluates the signal once, where the midpoint method has its second stage
+  const bool flows = std::holds_alternative<Flow>(method);
+  const Tableau tableau = flows ? midpoint() : std::get<Tableau>(method);
   // of W a plan needs only the number of samples
   const Tensor state = at::empty({batch.samples(), 1}, parts.type());
   const Plan plan = fixed_plan(batch.schedule.ts, state, {.method = tableau, .steps = batch.schedule.steps});
   result.rows = step_rows(plan, tableau, batch.samples());
+  if (flows) result.rows.times = result.rows.times.slice(1, 1, 2).contiguous();
   result.shared = shared_rows(parts, batch.signal, plan);
   result.method = method;
-  result.stages = tableau.stages();
+  result.stages = result.rows.times.size(1);
   result.per_sample = sample_steps(output_positions(plan, batch.samples()), result.rows, batch.schedule);
 }
 

@@ -49,7 +49,7 @@ Backend choose_backend(const ModelParts& parts, const ForwardOptions& options) {
 SolveOptions solve_options(const ModelParts& parts, const Signal& signal, const Steps& steps) {
   const SolverConfig& s = parts.config.solver;
   SolveOptions result;
-  result.method = s.method;
+  result.method = *s.method;
   result.steps = steps;
   result.gradient = s.gradient;
   result.memory_limit = s.memory_limit;
@@ -101,14 +101,18 @@ EngineRun solve_definition(const std::shared_ptr<const ModelParts>& parts, const
 FastWeightProgrammer::FastWeightProgrammer(const ProgrammerConfig& config, const ModelOptions& options) {
   check_programmer(config, options.custom_rules);
   check_options(config, options);
-  parts_ = std::make_shared<const ModelParts>(make_parts(config, options));
+  ProgrammerConfig chosen = config;
+  chosen.solver = chosen_solver(config, options.custom_rules);
+  parts_ = std::make_shared<const ModelParts>(make_parts(chosen, options));
 }
 
 std::shared_ptr<const Network> FastWeightProgrammer::with_solver(const SolverConfig& solver) const {
   // a copy: backward passes still to come keep what they began with
   ModelParts changed = *parts_;
   changed.config.solver = solver;
-  check_programmer(changed.config, custom_rules(changed.wiring.rule));
+  const std::vector<Rule> rules = custom_rules(changed.wiring.rule);
+  check_programmer(changed.config, rules);
+  changed.config.solver = chosen_solver(changed.config, rules);
   return std::make_shared<FastWeightProgrammer>(std::make_shared<const ModelParts>(std::move(changed)));
 }
 
@@ -151,7 +155,7 @@ ModelOutput FastWeightProgrammer::forward(const PreparedBatch& prepared, const P
   const auto& batch = contents_of<PreparedSteps>(prepared);
   const Backend backend = choose_backend(parts, options);
   const bool engine =
-      backend != Backend::Reference || std::holds_alternative<ExactFlow>(parts.config.solver.method);
+      backend != Backend::Reference || std::holds_alternative<Flow>(*parts.config.solver.method);
   FW_CHECK(batch.lazy || (engine && !options.observe),
            "[model] the signal of this batch is sampled at fixed steps; prepare it with Reuse::Once");
   const Masks masks = make_masks(parts, options, batch.samples(), batch.times.times.size(0));

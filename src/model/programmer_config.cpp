@@ -122,27 +122,32 @@ void check_drive(const ProgrammerConfig& c) {
            "or derivative");
 }
 
-// the solution itself needs a linear rule, and nothing that changes inside a step
-void check_exact_flow(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {
-  if (!std::holds_alternative<ExactFlow>(c.solver.method)) return;
-  const auto linear = [&](const Rule& rule) { return rule.name == c.rule && is_linear(rule); };
-  FW_CHECK(!c.tensor_map && (std::any_of(all_rules().begin(), all_rules().end(), linear) ||
-                             std::any_of(custom_rules.begin(), custom_rules.end(), linear)),
-           "[config] solver.method exact_flow needs a rule that is linear in W: hebb, oja or delta_pre");
-  const ControlPath& path = c.control.path;
-  const bool constant = std::holds_alternative<LogSignatures>(path) || std::holds_alternative<Hold>(path);
-  const bool straight = std::holds_alternative<Linear>(path) || std::holds_alternative<Rectilinear>(path);
-  FW_CHECK(constant || (straight && c.drive == Drive::Derivative),
-           "[config] solver.method exact_flow needs a signal that is constant between observations: "
-           "control.kind log_signature or hold, or linear or rectilinear with drive derivative");
-  FW_CHECK(
-      c.layers == 1,
-      "[config] solver.method exact_flow needs layers 1: the input of a second layer varies within a step");
-  const auto* steps = std::get_if<ObservationSteps>(&c.solver.steps);
-  FW_CHECK(steps && steps->edges == StageEdges::Inside,
-           "[config] solver.method exact_flow needs solver.steps observations and solver.edges inside");
-  FW_CHECK(c.solver.gradient != Gradient::Adjoint,
-           "[config] solver.method exact_flow has an exact gradient and no adjoint");
+// the rule of that name, if the library or the program has it
+const Rule* find_rule(const std::string& name, const std::vector<Rule>& custom_rules) {
+  for (const std::vector<Rule>* rules : {&all_rules(), &custom_rules}) {
+    for (const Rule& rule : *rules) {
+      if (rule.name == name) return &rule;
+    }
+  }
+  return nullptr;
+}
+
+// why this model has no flow, or an empty text
+std::string flow_refusal(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {
+  const Rule* rule = c.tensor_map ? nullptr : find_rule(c.rule, custom_rules);
+  if (!rule) return "a rule";
+  if (!has_flow(*rule)) return "another rule: " + rule->name + " has no closed solution";
+  if (c.learning_rate != LearningRate::Sigmoid && rule->slope.kernel != RuleKernel::Hebb)
+    return "learning_rate sigmoid: a negative rate grows without bound";
+  if (std::holds_alternative<AdaptiveSteps>(c.solver.steps)) return "steps that are not adaptive";
+  if (c.solver.gradient == Gradient::Adjoint) return "solver.gradient exact or checkpointed";
+  return "";
+}
+
+void check_flow(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {
+  if (!std::holds_alternative<Flow>(method_of(c.solver))) return;
+  const std::string refusal = flow_refusal(c, custom_rules);
+  FW_CHECK(refusal.empty(), "[config] solver.method flow needs ", refusal);
 }
 
 void check_initial(const ProgrammerConfig& c) {
@@ -238,13 +243,38 @@ ProgrammerConfig::operator ModelConfig() const {
   return config;
 }
 
+namespace {
+
+// whether keys, values and rates may change between two observations
+bool varies(const ProgrammerConfig& c) {
+  const ControlPath& path = c.control.path;
+  const bool constant = std::holds_alternative<Hold>(path) || std::holds_alternative<LogSignatures>(path);
+  const bool straight = std::holds_alternative<Linear>(path) || std::holds_alternative<Rectilinear>(path);
+  return c.layers > 1 || !(constant || (straight && c.drive == Drive::Derivative));
+}
+
+}  // namespace
+
+SolverConfig chosen_solver(const ProgrammerConfig& config, const std::vector<Rule>& custom_rules) {
+  SolverConfig solver = config.solver;
+  if (!solver.method) {
+    const bool flows =
+        flow_refusal(config, custom_rules).empty() && !std::holds_alternative<FixedSteps>(solver.steps);
+    solver.method = flows ? Method(Flow{}) : Method(rk4());
+  }
+  auto* between = std::get_if<ObservationSteps>(&solver.steps);
+  if (between && between->parts == 0)
+    between->parts = std::holds_alternative<Flow>(*solver.method) && varies(config) ? 2 : 1;
+  return solver;
+}
+
 void check_programmer(const ProgrammerConfig& config, const std::vector<Rule>& custom_rules) {
   check_shared(config.shared());
   check_sizes(config);
   check_rule(config, custom_rules);
   check_drive(config);
   check_solver(config.solver, config.control);
-  check_exact_flow(config, custom_rules);
+  check_flow(config, custom_rules);
   check_initial(config);
   if (config.tensor_map) {
     check_tensor_map(config);

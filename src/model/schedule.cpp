@@ -53,7 +53,7 @@ std::vector<double> regular_points(double start, double last, double size) {
 
 // grid of one sample: its start, the given points up to its last output, all outputs; long steps cut
 std::vector<double> sample_grid(const std::vector<double>& ts, const std::vector<double>& points,
-                                double rounding, double max_step) {
+                                double rounding, const ObservationSteps& between) {
   std::vector<double> merged = ts;
   for (double point : points) {
     if (point <= ts.front() || point >= ts.back()) continue;
@@ -66,11 +66,13 @@ std::vector<double> sample_grid(const std::vector<double>& ts, const std::vector
   merged.erase(std::unique(merged.begin(), merged.end()), merged.end());
   // no time at all is a step, too
   if (merged.size() == 1) merged.push_back(merged[0]);
-  if (max_step == 0) return merged;
+  const auto parts = static_cast<double>(std::max<int64_t>(between.parts, 1));
+  const double max_step = between.max_step;
+  if (max_step == 0 && parts == 1) return merged;
   std::vector<double> grid = {merged.front()};
   for (size_t n = 1; n < merged.size(); ++n) {
     const double from = merged[n - 1], length = merged[n] - from;
-    const double cuts = std::max(1.0, std::ceil(length / max_step * (1 - 1e-12)));
+    const double cuts = max_step == 0 ? parts : std::max(parts, std::ceil(length / max_step * (1 - 1e-12)));
     FW_CHECK(cuts <= 1e8, "[model] solver.max_step ", max_step, " means ", cuts, " steps");
     for (double i = 1; i < cuts; ++i) grid.push_back(from + length * i / cuts);
     grid.push_back(merged[n]);
@@ -174,13 +176,13 @@ Schedule make_schedule(const SharedOptions& config, const Signal& signal, const 
   }
   const auto* regular = std::get_if<RegularSteps>(&s.steps);
   const ObservationSteps between =
-      regular ? ObservationSteps{.edges = regular->edges} : std::get<ObservationSteps>(s.steps);
+      regular ? ObservationSteps{.parts = 1, .edges = regular->edges} : std::get<ObservationSteps>(s.steps);
   const Lists knots = lists_of(signal.knots());
   Lists grids;
   for (int64_t b = 0; b < samples; ++b) {
     const std::vector<double> points =
         regular ? regular_points(ts[b].front(), ts[b].back(), regular->size) : knots[b];
-    grids.push_back(sample_grid(ts[b], points, regular ? 1e-9 * regular->size : 0, between.max_step));
+    grids.push_back(sample_grid(ts[b], points, regular ? 1e-9 * regular->size : 0, between));
   }
   // plain numbers are faster where everybody has the same; in the last bits they are not the same
   if (!config.deterministic && all_equal(ts) && all_equal(grids) && strictly_rising(ts[0]) &&

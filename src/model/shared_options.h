@@ -17,6 +17,9 @@ struct SharedOptions {
   bool deterministic = false;
 };
 
+/// The method of architectures that have no flow.
+inline Method method_of(const SolverConfig& solver) { return solver.method.value_or(rk4()); }
+
 /// The size of the signal that a model reads: channels, or the size of a log-signature.
 int64_t signal_size(int64_t channels, const ControlConfig& control);
 

@@ -57,15 +57,13 @@ const std::vector<Combination> kCombinations = {
     {"oja", Drive::X, LogSignatures{}, "midpoint", 5},
     {"oja_softmax", Drive::Derivative, LogSignatures{}, "rk4", 1},
     {"delta_post", Drive::Derivative, LogSignatures{}, "heun3", 23},
-    {"hebb", Drive::X, Hold{}, "exact_flow", 4},
-    {"oja", Drive::Derivative, Linear{}, "exact_flow", 5},
-    {"delta_pre", Drive::X, LogSignatures{}, "exact_flow", 8},
     {"delta_pre", Drive::DerivativeKeys, NaturalCubic{}, "rk4", 20},
     {"delta_post", Drive::DerivativeValues, HermiteCubic{}, "rk4", 16},
 };
 
-EngineCase combined(const Combination& row) {
+EngineCase combined(const Combination& row, int64_t layers) {
   ProgrammerConfig c = small_model(row.width);
+  c.layers = layers;
   c.rule = row.rule;
   c.drive = row.drive;
   c.control.path = row.control;
@@ -73,8 +71,27 @@ EngineCase combined(const Combination& row) {
     windows->windows = PointWindows{.increments = 2, .tail = WindowTail::Keep};
   c.solver.method = method(row.method);
   const std::string name = message(row.rule, ", ", name_of(row.drive), ", ", name_of(row.control), ", ",
-                                   row.method, ", width ", row.width);
+                                   row.method, ", width ", row.width, layers == 1 ? "" : ", two layers");
   return {name, c, {.lengths = kLengths, .outputs = CaseOutputs::Between, .missing = 0.25}};
+}
+
+// the flow of every rule that has one with every drive and control, over all widths and two depths
+std::vector<EngineCase> flow_cases() {
+  constexpr int64_t kWidths[] = {4, 5, 8, 3, 10, 1, 16, 20, 23, 32};
+  std::vector<EngineCase> cases;
+  for (const char* rule : {"hebb", "oja", "delta_pre", "delta_post"}) {
+    for (const auto& [drive, drive_name] : names_of(Drive::X)) {
+      for (const auto& [name, control] : alternatives_of(ControlPath())) {
+        const bool one_signal =
+            std::holds_alternative<Hold>(control) || std::holds_alternative<LogSignatures>(control);
+        if (one_signal && drive != Drive::X) continue;
+        const auto index = static_cast<int64_t>(cases.size());
+        cases.push_back(combined({rule, drive, control, "flow", kWidths[index % std::size(kWidths)]},
+                                 /*layers=*/1 + index / 2 % 2));
+      }
+    }
+  }
+  return cases;
 }
 
 // one more choice each, beside those above; a slow net with fewer units than channels does not collapse
@@ -158,22 +175,36 @@ const std::vector<Special> kSpecials = {
      }},
 };
 
-EngineCase special(const Special& row) {
+EngineCase special(const Special& row, const Method& method) {
   ProgrammerConfig c = small_model(row.width);
   c.rule = row.rule;
   c.drive = row.drive;
+  c.solver.method = method;
   row.change(c);
-  return {message(row.rule, ", ", name_of(row.drive), ", width ", row.width, ", ", row.name),
+  return {message(row.rule, ", ", name_of(row.drive), ", ", method_name(*c.solver.method), ", width ",
+                  row.width, ", ", row.name),
           c,
           {.lengths = kLengths, .outputs = CaseOutputs::Between, .missing = 0.25}};
+}
+
+// specials that choose a method themselves are not run twice
+bool has_flow(const Special& row) {
+  ProgrammerConfig c = small_model(row.width);
+  row.change(c);
+  return !c.solver.method && std::string(row.rule) != "oja_softmax" &&
+         c.learning_rate == LearningRate::Sigmoid;
 }
 
 }  // namespace
 
 std::vector<EngineCase> engine_cases() {
   std::vector<EngineCase> cases;
-  for (const Combination& row : kCombinations) cases.push_back(combined(row));
-  for (const Special& row : kSpecials) cases.push_back(special(row));
+  for (const Combination& row : kCombinations) cases.push_back(combined(row, /*layers=*/1));
+  for (const Special& row : kSpecials) {
+    cases.push_back(special(row, rk4()));
+    if (has_flow(row)) cases.push_back(special(row, Flow{}));
+  }
+  for (EngineCase& flow : flow_cases()) cases.push_back(std::move(flow));
   return cases;
 }
 

@@ -232,8 +232,8 @@ std::string Status::message() const {
 }
 
 void check_method(const Method& method) {
-  FW_CHECK(!std::holds_alternative<ExactFlow>(method),
-           "[solve] exact_flow needs an equation whose solution is known; take a Runge-Kutta method");
+  FW_CHECK(!std::holds_alternative<Flow>(method),
+           "[solve] flow needs an equation whose solution is known; take a Runge-Kutta method");
   if (const Tableau* tableau = std::get_if<Tableau>(&method)) check_tableau(*tableau);
   if (const Adams* adams = std::get_if<Adams>(&method)) {
     FW_CHECK(adams->max_order >= 4 && adams->max_order <= 12,
@@ -277,21 +277,21 @@ Solution solve(const Field& f, const Tensor& y0, const Tensor& ts, const SolveOp
 Method method(const std::string& name) {
   if (name == "explicit_adams") return Adams{.kind = AdamsKind::Explicit};
   if (name == "implicit_adams") return Adams{.kind = AdamsKind::Implicit};
-  if (name == "exact_flow") return ExactFlow{};
+  if (name == "flow" || name == "exact_flow") return Flow{};
   return tableau(name);
 }
 
 std::string method_name(const Method& method) {
   if (const auto* tableau = std::get_if<Tableau>(&method)) return tableau->name;
   const auto* adams = std::get_if<Adams>(&method);
-  if (!adams) return "exact_flow";
+  if (!adams) return "flow";
   return adams->kind == AdamsKind::Explicit ? "explicit_adams" : "implicit_adams";
 }
 
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const Tableau& tableau : all_tableaux()) names.push_back(tableau.name);
-  names.insert(names.end(), {"explicit_adams", "implicit_adams", "exact_flow"});
+  names.insert(names.end(), {"explicit_adams", "implicit_adams", "flow"});
   return names;
 }
 

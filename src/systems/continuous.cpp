@@ -25,7 +25,7 @@ bool can_step_through(const SharedOptions& config, const ForwardOptions& options
   const SolverConfig& s = config.solver;
   if (options.observe || std::holds_alternative<AdaptiveSteps>(s.steps)) return false;
   if (at::GradMode::is_enabled() && s.gradient != Gradient::Exact) return false;
-  return std::holds_alternative<Tableau>(s.method);
+  return std::holds_alternative<Tableau>(method_of(s));
 }
 
 struct StageInput {
@@ -78,7 +78,7 @@ std::optional<ContinuousNetwork::Solved> ContinuousNetwork::step_through(const S
                                                                          const ModelBatch& batch,
                                                                          const Tensor& z0) const {
   const int64_t samples = z0.size(0);
-  const Tableau tableau = std::get<Tableau>(config.solver.method);
+  const Tableau tableau = std::get<Tableau>(method_of(config.solver));
   const Plan plan = fixed_plan(batch.schedule.ts, z0, {.method = tableau, .steps = batch.schedule.steps});
   const StepRows rows = step_rows(plan, tableau, samples);
   const int64_t stages = tableau.stages();
@@ -107,7 +107,7 @@ ContinuousNetwork::Solved ContinuousNetwork::solve_generic(const SharedOptions& 
                                                            const ModelBatch& batch, const Tensor& z0,
                                                            const ForwardOptions& options) const {
   const SolverConfig& s = config.solver;
-  SolveOptions how = {.method = s.method, .steps = batch.schedule.steps, .gradient = s.gradient};
+  SolveOptions how = {.method = method_of(s), .steps = batch.schedule.steps, .gradient = s.gradient};
   how.memory_limit = s.memory_limit;
   // more than can be kept: the same gradient from fewer states
   if (s.gradient == Gradient::Exact && !std::holds_alternative<AdaptiveSteps>(s.steps) && !options.observe)

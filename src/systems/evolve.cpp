@@ -68,12 +68,21 @@ Tensor solve_together(const Field& field, const Tensor& z, const Tensor& end, co
 }  // namespace
 
 Tensor evolve(const SolverConfig& solver, const FieldNet& field, const Tensor& z, const Tensor& dt) {
-  const auto* tableau = std::get_if<Tableau>(&solver.method);
+  if (const auto* steps = std::get_if<ObservationSteps>(&solver.steps); steps && steps->parts > 1) {
+    SolverConfig whole = solver;
+    std::get<ObservationSteps>(whole.steps).parts = 1;
+    Tensor result = z;
+    for (int64_t i = 0; i < steps->parts; ++i)
+      result = evolve(whole, field, result, dt / static_cast<double>(steps->parts));
+    return result;
+  }
+  const Method method = method_of(solver);
+  const auto* tableau = std::get_if<Tableau>(&method);
   const bool recorded = solver.gradient == Gradient::Exact || !at::GradMode::is_enabled();
   const auto* between = std::get_if<ObservationSteps>(&solver.steps);
   if (tableau && recorded && between && between->max_step == 0) return one_step(*tableau, field, z, dt);
   const SolveOptions options = {
-      .method = solver.method,
+      .method = method,
       .steps = steps_of(solver.steps),
       .gradient = solver.gradient,
       .parameters = field.parameters(),

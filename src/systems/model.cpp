@@ -1,6 +1,7 @@
 #include "fastweights/model.h"
 
 #include "base/error.h"
+#include "model/programmer_config.h"
 #include "systems/system.h"
 
 namespace fastweights {
@@ -18,8 +19,29 @@ std::shared_ptr<const Network> make_network(const ModelConfig& config, const Mod
   return type.make(config, options);
 }
 
-Model::Model(const ModelConfig& config, const ModelOptions& options)
-    : parts_(std::make_shared<Parts>(Parts{config, make_network(config, options)})) {}
+namespace {
+
+// automatic choices become those that are used, so that files name them
+ModelConfig with_choices(ModelConfig config, const std::vector<Rule>& custom_rules) {
+  SolverConfig* solver = solver_of(config);
+  if (!solver) return config;
+  if (config.architecture.get_if<FastWeights>() || config.architecture.get_if<TensorMap>()) {
+    *solver = chosen_solver(config, custom_rules);
+    return config;
+  }
+  solver->method = method_of(*solver);
+  auto* between = std::get_if<ObservationSteps>(&solver->steps);
+  if (between && between->parts == 0) between->parts = 1;
+  return config;
+}
+
+}  // namespace
+
+Model::Model(const ModelConfig& config, const ModelOptions& options) {
+  check_config(config, options.custom_rules);
+  const ModelConfig chosen = with_choices(config, options.custom_rules);
+  parts_ = std::make_shared<Parts>(Parts{chosen, make_network(chosen, options)});
+}
 
 const std::shared_ptr<const Network>& Model::network() const { return parts_->network; }
 
@@ -46,8 +68,10 @@ bool Model::has_solver() const { return solver_of(config()) != nullptr; }
 void Model::set_solver(const SolverConfig& solver) {
   FW_CHECK(has_solver(), "[model] architecture ", config().architecture.name(), " has no solver");
   // a copy: other models that share the parameters keep their solver
-  Parts changed = {config(), network()->with_solver(solver)};
-  *solver_of(changed.config) = solver;
+  ModelConfig changed_config = config();
+  *solver_of(changed_config) = solver;
+  changed_config = with_choices(changed_config, {});
+  Parts changed = {changed_config, network()->with_solver(*solver_of(changed_config))};
   parts_ = std::make_shared<Parts>(std::move(changed));
 }
 

@@ -41,7 +41,7 @@ ProgrammerConfig spline_model(const std::string& model) {
   ProgrammerConfig c;
   c.rule = rule_of(model);
   c.control.path = NaturalCubic{EndFilling::EndPoint};
-  c.solver = {.steps = FixedSteps{}, .gradient = Gradient::Adjoint};
+  c.solver = {.method = rk4(), .steps = FixedSteps{}, .gradient = Gradient::Adjoint};
   c.query = QueryTime::LastOfBatch;
   c.unused_layer = true;
   if (model == "big_fw_cde") {
@@ -179,7 +179,9 @@ ModelConfig eigenworms(const std::string& model, int64_t depth) {
   c.control.path = LogSignatures{.depth = depth,
                                  .windows = PointWindows{.increments = 4, .tail = WindowTail::Drop},
                                  .last_window = LastWindow::Twice};
-  c.solver = {.steps = FixedSteps{.size = 1, .edges = StageEdges::Shortened}, .gradient = Gradient::Adjoint};
+  c.solver = {.method = rk4(),
+              .steps = FixedSteps{.size = 1, .edges = StageEdges::Shortened},
+              .gradient = Gradient::Adjoint};
   c.initial = InitialWeights::FirstObservation;
   c.query = QueryTime::LastOfBatch;
   const std::string family = model.substr(model.find('_') + 1);

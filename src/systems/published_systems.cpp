@@ -127,7 +127,7 @@ namespace {
 ControlConfig published_spline() { return {.path = NaturalCubic{EndFilling::EndPoint}}; }
 
 Architecture continuous_baseline(const std::string& model) {
-  const SolverConfig solver = {.steps = FixedSteps{}, .gradient = Gradient::Adjoint};
+  const SolverConfig solver = {.method = rk4(), .steps = FixedSteps{}, .gradient = Gradient::Adjoint};
   if (model == "ncde")
     return NeuralCde{.control = published_spline(),
                      .solver = solver,
@@ -144,7 +144,7 @@ Architecture row_baseline(const std::string& model, Intensity intensity) {
   const RowConfig rows = {.input = RowInput::Published, .values_only = intensity == Intensity::Off};
   if (model == "odernn")
     return OdeRnn{.control = published_spline(),
-                  .solver = {.gradient = Gradient::Adjoint},
+                  .solver = {.method = rk4(), .gradient = Gradient::Adjoint},
                   .field = {.hidden_size = 64, .layers = 4},
                   .rows = rows,
                   .hidden_size = 128};

@@ -110,7 +110,7 @@ void add_far_gaps(FarGaps& found, const PreparedData& data, const TaskRows& inpu
 std::string method_note(const ModelConfig& model, double longest_step) {
   constexpr double kLong = 2;
   const SolverConfig* solver = solver_of(model);
-  const auto* method = solver ? std::get_if<Tableau>(&solver->method) : nullptr;
+  const auto* method = solver && solver->method ? std::get_if<Tableau>(&*solver->method) : nullptr;
   const auto* steps = solver ? std::get_if<ObservationSteps>(&solver->steps) : nullptr;
   if (!method || !steps) return "";
   const Json keys = json_of(model);

@@ -32,8 +32,8 @@ inline auto members(const DurationWindows& c) {
   return std::tuple(duration);
 }
 inline auto members(const ObservationSteps& c) {
-  const auto& [max_step, edges] = c;
-  return std::tuple(max_step, edges);
+  const auto& [parts, max_step, edges] = c;
+  return std::tuple(parts, max_step, edges);
 }
 inline auto members(const RegularSteps& c) {
   const auto& [size, edges] = c;

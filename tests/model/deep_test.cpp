@@ -131,6 +131,7 @@ TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
         DeepModel{LayerInput::Update, Drive::Derivative}}) {
     for (bool residual : {false, true}) {
       ProgrammerConfig config = deep_config(3, deep.layer_input, deep.drive);
+      config.solver.method = rk4();
       config.residual = residual;
       const Model model(config, {.seed = 6, .type = at::kDouble});
       const at::NoGradGuard no_grad;
@@ -152,6 +153,7 @@ TEST(Exactness, LayersOfADeepModelCanBeSolvedOneAfterAnother) {
 TEST(Exactness, TheUpperLayerReadsTheTimeDerivativeOfTheLowerOnesOutput) {
   ProgrammerConfig config = deep_config(2, LayerInput::Weights, Drive::Derivative);
   config.time_unit = 1;
+  config.solver.method = rk4();
   config.solver.steps = ObservationSteps{.max_step = 0.01};
   for (bool residual : {false, true}) {
     config.residual = residual;

@@ -234,7 +234,7 @@ TEST_F(Device, PiecesOfTimeSideBySideGiveTheSame) {
 }
 
 TEST_F(Device, AMemoryLimitBelongsToItsModel) {
-  const ModelInput input = {.series = some_series({60000, 60000})};
+  const ModelInput input = {.series = some_series({240000, 240000})};
   const Model roomy = model();
   const Tensor taken = at::empty({device_memory(device_).free - (int64_t{256} << 20)},
                                  at::TensorOptions(at::kByte).device(device_));

@@ -26,6 +26,7 @@ ProgrammerConfig exact_config() {
   config.key_width = 3;
   config.value_width = 5;
   config.time_unit = 0.7;
+  config.solver.method = rk4();
   return config;
 }
 

@@ -37,6 +37,7 @@ inline void expect_exact_gradients(const Model& model, const ModelInput& input,
 
 inline SolverConfig steps_of(double max_step, Gradient gradient) {
   SolverConfig solver;
+  solver.method = rk4();
   solver.steps = ObservationSteps{.max_step = max_step};
   solver.gradient = gradient;
   return solver;

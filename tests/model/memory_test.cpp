@@ -21,7 +21,7 @@ struct Task {
   }
 };
 
-enum class Kind { Spline, Deep, DeepValueNorm, Windows };
+enum class Kind { Spline, Deep, DeepValueNorm, Windows, Flow, DeepFlow };
 
 // a few hundred megabytes in one block
 Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
@@ -32,11 +32,12 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
   config.control.path = NaturalCubic{};
   config.hidden_size = 64;
   config.heads = 8;
-  const bool deep = kind == Kind::Deep || kind == Kind::DeepValueNorm;
+  const bool flow = kind == Kind::Flow || kind == Kind::DeepFlow;
+  const bool deep = kind == Kind::Deep || kind == Kind::DeepValueNorm || kind == Kind::DeepFlow;
   if (deep) {
     config.layers = 2;
     config.hidden_size = 32;
-    config.drive = kind == Kind::Deep ? Drive::X : Drive::DerivativeKeys;
+    config.drive = kind == Kind::DeepValueNorm ? Drive::DerivativeKeys : Drive::X;
     config.value_norm = kind == Kind::DeepValueNorm;
   }
   if (kind == Kind::Windows) {
@@ -44,6 +45,7 @@ Task large_task(int64_t memory_limit, Kind kind = Kind::Spline) {
     config.rule = "delta_post";
     config.control.path = LogSignatures{.depth = 1, .windows = PointWindows{1, WindowTail::Keep}};
   }
+  config.solver.method = flow ? Method(Flow{}) : Method(rk4());
   config.solver.memory_limit = memory_limit;
   config.backend = Backend::Cpu;
   const int64_t samples = deep ? 150 : 300, points = kind == Kind::Windows ? 1501 : 301;
@@ -84,6 +86,11 @@ TEST(Memory, PeakOfATrainingStepWithNormalisedValuesIsThePlans) {
 
 TEST(Memory, PeakOfATrainingStepOnWindowsIsThePlans) {
   expect_peak_near_plan(Kind::Windows, {0, int64_t{150} << 20});
+}
+
+TEST(Memory, PeakOfATrainingStepWithTheFlowIsThePlans) {
+  expect_peak_near_plan(Kind::Flow, {0, int64_t{50} << 20});
+  expect_peak_near_plan(Kind::DeepFlow, {0, int64_t{60} << 20});
 }
 
 TEST(Memory, DoesNotGrowFromStepToStep) {

@@ -26,7 +26,7 @@ ProgrammerConfig rich_config() {
   config.drive = Drive::DerivativeKeys;
   config.control.path = NaturalCubic{};
   config.solver.method = midpoint();
-  config.solver.steps = ObservationSteps{.max_step = 0.5};
+  config.solver.steps = ObservationSteps{.parts = 1, .max_step = 0.5};
   config.hidden_size = 12;
   config.heads = 2;
   config.key_width = 4;

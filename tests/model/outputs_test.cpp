@@ -199,6 +199,7 @@ TEST(ModelOutputs, OutputsAtObservationsAreThoseOfSolvesThatStopThere) {
 
 TEST(ModelOutputs, OutputsBetweenObservationsCutStepsAndMoveOthersByTheErrorOfTheMethodOnly) {
   NamedConfig named = all_controls()[0];
+  named.config.solver.method = rk4();
   named.config.layers = 1;  // smooth between knots
   std::vector<Sample> samples = {two_series()[0]};
   samples[0].values = random({6, 2}, 3);

@@ -29,7 +29,7 @@ std::vector<ModelConfig> all_kinds() {
           with({{"drive", "derivative_keys"}}),
           with({{"drive", "derivative"}, {"control.kind", "linear"}}),
           with({{"drive", "derivative_values"}, {"control.kind", "natural_cubic"}, {"layers", "2"}}),
-          with({{"control.kind", "hold"}, {"solver.method", "exact_flow"}}),
+          with({{"control.kind", "hold"}, {"solver.method", "flow"}}),
           with({{"control.kind", "log_signature"}, {"control.window_increments", "1"}}),
           with({{"query", "first_observation"}, {"initial", "first_observation"}}),
           with({{"solver.gradient", "adjoint"}}),

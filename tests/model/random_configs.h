@@ -45,9 +45,9 @@ class RandomConfigs {
                                     .first_step_gradient = one_of(FirstStepGradient::Through)};
     const std::vector<std::string> methods = method_names();
     return {.method = method(methods[random_.next() % methods.size()]),
-            .steps = alternative<ModelSteps>({ObservationSteps{number(), one_of(StageEdges::Shortened)},
-                                              RegularSteps{number(), one_of(StageEdges::Shortened)}, grid,
-                                              adaptive}),
+            .steps = alternative<ModelSteps>(
+                {ObservationSteps{whole(), number(), one_of(StageEdges::Shortened)},
+                 RegularSteps{number(), one_of(StageEdges::Shortened)}, grid, adaptive}),
             .gradient = one_of(Gradient::Adjoint),
             .memory_limit = whole()};
   }

@@ -11,7 +11,7 @@
 namespace fastweights::kernels {
 
 namespace cuda {
-// the shared memory of the block that runs; cuda_kernels_test.cpp has it
+// the shared memory of the block that runs; cuda_kernel_cases.cpp has it
 extern float4 bytes[];
 }  // namespace cuda
 

@@ -102,7 +102,7 @@ TEST(ScanBadInput, ProgramsMustFitTheMatrices) {
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions&) { i.v = i.v.to(at::kFloat); }),
             "[scan] v must be Double like w0, got Float");
   EXPECT_EQ(refused([](ScanInput& i, ScanOptions& o) {
-              o.method = ExactFlow{};
+              o.method = Flow{};
               i.k = i.k.repeat({1, 4, 1, 1});
             }),
             "[scan] k must have 1 or 1 programs per step, got 4");
@@ -145,16 +145,13 @@ TEST(ScanBadInput, QueriesMustFitStagesAndSides) {
             "[scan] q must be Double like w0, got Float");
 }
 
-TEST(ScanBadInput, RulesMustHaveASlopeAndTheExactFlowALinearOne) {
+TEST(ScanBadInput, RulesMustHaveASlopeAndForAFlowItsSolution) {
   EXPECT_EQ(refused([](ScanInput&, ScanOptions& o) { o.rule.slope = {}; }), "[scan] the rule has no slope");
-  for (const Rule& rule : {delta_post(), oja_softmax()}) {
-    EXPECT_EQ(
-        refused([&](ScanInput& i, ScanOptions& o) {
-          o = {.rule = rule, .method = ExactFlow{}};
-          i.q = Tensor();
-        }),
-        "[scan] the exact flow needs a rule that is linear in W: hebb, oja or delta_pre, not " + rule.name);
-  }
+  EXPECT_EQ(refused([&](ScanInput& i, ScanOptions& o) {
+              o = {.rule = oja_softmax(), .method = Flow{}};
+              i.q = Tensor();
+            }),
+            "[scan] rule oja_softmax has no flow; take a Runge-Kutta method");
 }
 
 TEST(ScanBadInput, GradientsOfGradientsAreRefused) {

@@ -178,7 +178,7 @@ std::string ScanCase::name() const {
   const Tableau* tableau = std::get_if<Tableau>(&method);
   const auto rows = [](Rows r) { return r == Rows::Shared ? "1" : "S"; };
   std::string text =
-      message(rule.name, ", ", tableau ? tableau->name : "exact flow", ", width ", width, ", heads ", heads,
+      message(rule.name, ", ", tableau ? tableau->name : "flow", ", width ", width, ", heads ", heads,
               ", steps ", at::IntArrayRef(steps), ", rows of k, v, beta ", rows(keys), rows(values),
               rows(rates), outputs_at == OutputsAt::Ends ? ", W at the ends" : ", W here and there");
   if (queries > 0)
@@ -202,8 +202,7 @@ std::vector<Method> fused_methods() {
 std::vector<Method> fused_methods(const Rule& rule) {
   std::vector<Method> methods = fused_methods();
   // in place: g++ 12 warns of the absent text of a method otherwise
-  if (rule.name == "hebb" || rule.name == "oja" || rule.name == "delta_pre")
-    methods.emplace_back(std::in_place_type<ExactFlow>);
+  if (rule.name != "oja_softmax") methods.emplace_back(std::in_place_type<Flow>);
   return methods;
 }
 

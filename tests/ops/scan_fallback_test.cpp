@@ -109,13 +109,13 @@ TEST(ScanFallback, TheNameOfARuleDoesNotChooseItsKernel) {
   }
 }
 
-TEST(ScanFallback, TheExactFlowAsksTheKernelAndNotTheName) {
-  Fallback f = fallback({.rule = delta_pre(), .method = ExactFlow{}});
+TEST(ScanFallback, TheFlowAsksTheKernelAndNotTheName) {
+  Fallback f = fallback({.rule = delta_pre(), .method = Flow{}});
   f.options.rule.name = "mine";
   EXPECT_NE(scan(f.input, f.options).backend, "reference");
   f.options.rule = {.name = "delta_pre", .slope = forgetting_slope()};
   EXPECT_EQ(error_message([&] { scan(f.input, f.options); }),
-            "[scan] the exact flow needs a rule that is linear in W: hebb, oja or delta_pre, not delta_pre");
+            "[scan] rule delta_pre has no flow; take a Runge-Kutta method");
 }
 
 TEST(ScanFallback, OtherElementTypes) {

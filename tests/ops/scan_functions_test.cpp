@@ -53,7 +53,7 @@ Tensor op_decay(const Tensor& x) {
   input.dt = at::ones({1}, x.options());
   input.w0 = at::zeros({1, count, 1, 1}, x.options());
   input.offsets = offsets_of_one_step();
-  return scan(input, {.rule = delta_pre(), .method = ExactFlow{}, .backend = Backend::Cpu}).w.view({count});
+  return scan(input, {.rule = delta_pre(), .method = Flow{}, .backend = Backend::Cpu}).w.view({count});
 }
 
 // what Hebb's rule writes with programs made of the single feature 1

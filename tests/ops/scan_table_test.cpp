@@ -98,7 +98,7 @@ struct RuleAndMethod {
 
   std::string name() const {
     const Tableau* tableau = std::get_if<Tableau>(&method);
-    return rule.name + "_with_" + (tableau ? tableau->name : "exact_flow");
+    return rule.name + "_with_" + (tableau ? tableau->name : "flow");
   }
 };
 

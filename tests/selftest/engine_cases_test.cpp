@@ -92,7 +92,7 @@ TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
   for (const EngineCase& c : engine_cases()) {
     rules.insert({c.config.rule, c.config.drive});
     controls.insert(name_of(c.config.control.path));
-    methods.insert(method_name(c.config.solver.method));
+    methods.insert(method_name(*c.config.solver.method));
     widths.insert(c.config.hidden_size / c.config.heads);
     EXPECT_TRUE(names.insert(c.name).second) << "twice: " << c.name;
   }
@@ -103,7 +103,7 @@ TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
   }
   for (const auto& [name, control] : alternatives_of(ControlPath()))
     EXPECT_TRUE(controls.contains(name)) << name;
-  for (const char* method : {"euler", "midpoint", "heun3", "rk4", "exact_flow"})
+  for (const char* method : {"euler", "midpoint", "heun3", "rk4", "flow"})
     EXPECT_TRUE(methods.contains(method));
   for (const int64_t width : {1, 3, 4, 5, 8, 10, 16, 20, 23, 32})
     EXPECT_TRUE(widths.contains(width)) << width;

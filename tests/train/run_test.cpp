@@ -356,7 +356,7 @@ TEST_F(Run, LaterSettingsOverrideEarlierOnes) {
   settings.push_back({"training.epochs", "7"});
   settings.push_back({"task.kind", "regression"});
   const RunConfig config = make_config("delta-cde", settings, data_);
-  EXPECT_EQ(method_name(fast_weights(config.model).solver.method), "euler");
+  EXPECT_EQ(method_name(*fast_weights(config.model).solver.method), "euler");
   EXPECT_EQ(config.training.epochs, 7);
   EXPECT_EQ(config.training.seed, 5);
   EXPECT_EQ(config.task.kind, TaskKind::Regression);

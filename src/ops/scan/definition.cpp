@@ -38,14 +38,43 @@ Tensor decay(const Tensor& x) {
   return at::where(near, series, -at::expm1(-large) / large);
 }
 
-// W' = beta (s - M p) p^T moves M along p alone, where it decays with beta |p|^2
-DefinitionStep exact_flow(const ScanInput& rows, const Rule& rule, const Tensor& w) {
-  const Tensor dt = rows.dt.view({-1, 1, 1, 1}), slope = stage_slope(rows, rule, 0, w);
-  // Hebb's slope does not depend on W
-  if (rule.slope.kernel == RuleKernel::Hebb) return {w + dt * slope, {w}, {slope}};
-  const Tensor p = of_stage(is_oja(rule) ? rows.v : rows.k, 0);
-  const Tensor rate = of_stage(rows.beta, 0) * p.square().sum(-1);  // [N, H]
-  return {w + decay(rate.unsqueeze(-1).unsqueeze(-1) * dt) * dt * slope, {w}, {slope}};
+// the mean of tanh(e) while e' = -tanh(e) runs for x: sinh(e+) = sinh(e) exp(-x), and the mean is (e - e+) /
+// x
+Tensor mean_tanh(const Tensor& e, const Tensor& x) {
+  constexpr double kFar = 20;  // from here on tanh is 1
+  const Tensor near = x.abs() < 1e-3, small = at::where(near, x, at::zeros_like(x)),
+               large = at::where(near, at::ones_like(x), x);
+  const Tensor t = at::tanh(e), t2 = t.square(), slope = -t * (1 - t2);
+  const Tensor series = t + small * slope / 2 * (1 + small / 3 * (3 * t2 - 1)) +
+                        small.pow(3) / 24 * slope * (1 - 12 * t2 + 15 * t2.square());
+  // far from 0 e moves with speed 1; then the formula, without cancellation
+  const Tensor size = e.abs(), straight = at::minimum(large, size - kFar).clamp_min(0);
+  const Tensor from = size - straight, rest = large - straight, left = at::exp(-rest);
+  const Tensor sinh = at::sinh(from), cosh_end = (1 + (sinh * left).square()).sqrt();
+  const Tensor way = straight + at::asinh(sinh * -at::expm1(-2 * rest) / (cosh_end + at::cosh(from) * left));
+  return at::where(near, series, at::sign(e) * way / large);
+}
+
+// k, v and beta are those of the middle of the step and constant over it. Then M moves along p alone, and
+// e = s - M p obeys e' = -beta |p|^2 phi(e) (M, p, s: README.md, section 1).
+DefinitionStep flow(const ScanInput& rows, const Rule& rule, const Tensor& w) {
+  const bool oja = is_oja(rule);
+  const RuleKernel kernel = rule.slope.kernel;
+  const Tensor k = of_stage(rows.k, 0), v = of_stage(rows.v, 0), beta = of_stage(rows.beta, 0);
+  const Tensor &p = oja ? v : k, &s = oja ? k : v;
+  const Tensor e = s - (oja ? matvec_transposed(w, v) : matvec(w, k));  // [N, H, D]
+  // mean of dW/dt over the first `duration` of the step: [N, H, V, K]
+  const auto mean_slope = [&](const Tensor& duration) {
+    const Tensor x = (beta * p.square().sum(-1) * duration.view({-1, 1})).unsqueeze(-1);
+    const Tensor phi = kernel == RuleKernel::Hebb        ? s
+                       : kernel == RuleKernel::DeltaPost ? mean_tanh(e, x)
+                                                         : e * decay(x);
+    const Tensor g = beta.unsqueeze(-1) * phi;
+    return oja ? p.unsqueeze(-1) * g.unsqueeze(-2) : g.unsqueeze(-1) * p.unsqueeze(-2);
+  };
+  const Tensor half = rows.dt / 2, slope = mean_slope(rows.dt);
+  const auto wide = [](const Tensor& duration) { return duration.view({-1, 1, 1, 1}); };
+  return {w + wide(rows.dt) * slope, {w + wide(half) * mean_slope(half)}, {slope}};
 }
 
 ScanInput row_of(const ScanInput& input, int64_t row) {
@@ -60,7 +89,7 @@ ScanInput row_of(const ScanInput& input, int64_t row) {
 
 DefinitionStep definition_step(const ScanInput& rows, const ScanOptions& options, const Tensor& w) {
   const Tableau* tableau = std::get_if<Tableau>(&options.method);
-  return tableau ? runge_kutta(rows, options.rule, *tableau, w) : exact_flow(rows, options.rule, w);
+  return tableau ? runge_kutta(rows, options.rule, *tableau, w) : flow(rows, options.rule, w);
 }
 
 Tensor stage_reads(const std::vector<Tensor>& matrices, const Tensor& q, Read read) {

@@ -26,8 +26,9 @@ enum class ScanMatrix { Plain, Transposed };
 /// Which side of the matrix a query stands at: M q or M^T q.
 enum class ScanRead { Along, Across };
 
-/// A method with stages, or the exact solution of a linear rule with constant p, s and beta.
-enum class ScanStep { Stages, ExactFlow };
+/// A method with stages, or the closed solution for p, s and beta that are constant over a step. A flow has
+/// one stage: its slope is the mean over the step, and queries read M in the middle of the step.
+enum class ScanStep { Stages, Flow };
 
 /// p, s and beta come ready-made, or are made of features z: form(weight z).
 enum class ScanSource { Given, Features };
@@ -77,7 +78,7 @@ struct ScanArrays {
   T* out;                    // [M, H, D, D]
   T* q;                      // [R, S, queries, H, D]
   T* y;                      // [R, S, queries, H, D]
-  T* g;                      // [R, S, H, D]: stage slopes are g p^T, or beta g p^T with the exact flow
+  T* g;                      // [R, S, H, D]: stage slopes are g p^T
 };
 
 }  // namespace fastweights::kernels

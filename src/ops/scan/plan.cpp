@@ -31,9 +31,8 @@ bool is_oja(const Rule& rule) {
   return rule.slope.kernel == RuleKernel::Oja || rule.slope.kernel == RuleKernel::OjaSoftmax;
 }
 
-bool is_linear(const Rule& rule) {
-  const RuleKernel kernel = rule.slope.kernel;
-  return kernel == RuleKernel::Hebb || kernel == RuleKernel::Oja || kernel == RuleKernel::DeltaPre;
+bool has_flow(const Rule& rule) {
+  return rule.slope.kernel != RuleKernel::None && rule.slope.kernel != RuleKernel::OjaSoftmax;
 }
 
 std::string kernel_refusal(const Rule& rule, const Method& method, int64_t value_width, int64_t key_width) {
@@ -72,9 +71,8 @@ ScanPlan scan_plan(const ScanOptions& options, int64_t heads, int64_t width) {
       plan.b[i] = tableau->b[i];
       for (int j = 0; j < i; ++j) plan.a[i][j] = tableau->a[i][j];
     }
-  } else if (options.rule.slope.kernel != RuleKernel::Hebb) {
-    // Hebb's exact solution is an Euler step
-    plan.step = kernels::ScanStep::ExactFlow;
+  } else {
+    plan.step = kernels::ScanStep::Flow;
   }
   return plan;
 }

@@ -11,8 +11,8 @@ namespace fastweights {
 /// dW/dt = v g^T instead of g k^T.
 bool is_oja(const Rule& rule);
 
-/// Whether dW/dt is known to be linear in W, as the exact flow needs it.
-bool is_linear(const Rule& rule);
+/// Whether the solution is known for constant k, v and beta.
+bool has_flow(const Rule& rule);
 
 /// Why no kernel takes this rule and method with heads of these widths, or an empty text.
 std::string kernel_refusal(const Rule& rule, const Method& method, int64_t value_width, int64_t key_width);

@@ -81,9 +81,8 @@ void check_input(const ScanInput& input, const ScanOptions& options) {
   check_program(input.beta, "beta", {heads}, input, stages);
   check_outputs(input);
   FW_CHECK(options.rule.slope, "[scan] the rule has no slope");
-  FW_CHECK(tableau || is_linear(options.rule),
-           "[scan] the exact flow needs a rule that is linear in W: hebb, oja or delta_pre, not ",
-           options.rule.name);
+  FW_CHECK(tableau || has_flow(options.rule), "[scan] rule ", options.rule.name,
+           " has no flow; take a Runge-Kutta method");
   if (!input.q.defined()) return;
   const int64_t width = input.w0.size(options.read == Read::Plain ? 3 : 2);
   const Tensor& q = input.q;

@@ -237,10 +237,7 @@ KernelOutput fused_scan(const ScanInput& input, const ScanOptions& options, Stag
   arrays.dt = plain(input.dt);
   arrays.start = plain(input.w0);
   if (call.plan.queries > 0) arrays.q = plain(input.q);
-  const bool flows = call.plan.step == kernels::ScanStep::ExactFlow;
-  KernelOutput out = run(std::move(call), std::move(arrays), slopes);
-  if (flows && out.g.defined()) out.g = out.g * input.beta.unsqueeze(-1);
-  return out;
+  return run(std::move(call), std::move(arrays), slopes);
 }
 
 KernelOutput fused_scan(const ScanFeatures& input, const ProgramForms& forms, const ScanOptions& options) {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "ops/scan/cpu/flow_impl.h"
 #include "ops/scan/cpu/program_impl.h"
-#include "ops/scan/cpu/query_impl.h"
 
 /// The way of a group of lanes through its steps, forward and backward.
 
@@ -70,55 +70,6 @@ Work<T, Width> begin_work(const ScanPlan& plan, const ScanArrays<T>& arrays, con
   return work;
 }
 
-// (1 - e^-x) / x and its derivative: an exact step is an Euler step with beta times the first one
-template <typename T>
-struct Flow {
-  Pack<T> value, slope;
-};
-template <typename T>
-inline Flow<T> flow(Pack<T> x) noexcept {
-  constexpr T kSmall = sizeof(T) == sizeof(float) ? T(0.5) : T(0.05);
-  const Pack<T> small = all<T>(kSmall), one = all<T>(T{1}), decay = vector_expm1<T>(-x);
-  const auto near = x * x < small * small;
-  const Pack<T> safe = near ? one : x;
-  const Pack<T> value = -decay / safe, slope = (decay + T{1} - value) / safe;
-  // Taylor's series, good to rounding where x is small
-  Pack<T> series = all<T>(T{1} / T{5040}), series_slope = all<T>(T{-1} / T{5760});
-  constexpr T kValue[] = {T{-1} / 720, T{1} / 120, T{-1} / 24, T{1} / 6, T{-1} / 2, T{1}};
-  constexpr T kSlope[] = {T{1} / 840, T{-1} / 144, T{1} / 30, T{-1} / 8, T{1} / 3, T{-1} / 2};
-  series = series - x * T{1} / T{40320};
-  series_slope = series_slope + x * T{1} / T{45360};
-  for (int k = 0; k < 6; ++k) {
-    series = series * x + kValue[k];
-    series_slope = series_slope * x + kSlope[k];
-  }
-  return {near ? series : value, near ? series_slope : slope};
-}
-
-template <typename T, int Width>
-void flow_forward(const Work<T, Width>& work, int64_t steps) noexcept {
-  for (int64_t n = 0; n < steps; ++n) {
-    const Program<T> step = work.program(n);
-    const Pack<T> beta = *step.beta;
-    work.packs[work.at.rate + n] = beta;
-    *step.beta = beta * flow<T>(beta * *step.dt * dot<T>(step.p, step.p, work.width())).value;
-  }
-}
-
-template <typename T, int Width>
-void flow_backward(const Work<T, Width>& work, int64_t steps) noexcept {
-  for (int64_t n = 0; n < steps; ++n) {
-    const Program<T> step = work.program(n), grad = work.gradient(n);
-    const Pack<T> beta = work.packs[work.at.rate + n], norm = dot<T>(step.p, step.p, work.width());
-    const Flow<T> f = flow<T>(beta * *step.dt * norm);
-    const Pack<T> grad_x = *grad.beta * beta * f.slope;
-    *grad.beta = *grad.beta * f.value + grad_x * *step.dt * norm;
-    *grad.dt += grad_x * beta * norm;
-    const Pack<T> grad_norm = grad_x * beta * *step.dt;
-    for (int64_t j = 0; j < work.width(); ++j) grad.p[j] += T{2} * grad_norm * step.p[j];
-  }
-}
-
 // p, s, beta and dt of steps first .. first + steps
 template <typename T, int Width>
 void make_programs(const Work<T, Width>& work, int64_t first, int64_t steps) noexcept {
@@ -146,7 +97,6 @@ void make_programs(const Work<T, Width>& work, int64_t first, int64_t steps) noe
         make_part<T>(plan, part_arrays<T>(plan, work.arrays, i), work.part(i), z, count, out[i]);
     }
   }
-  if (plan.step == ScanStep::ExactFlow) flow_forward<T, Width>(work, steps);
 }
 
 // of all lanes, in pairs
@@ -191,7 +141,6 @@ template <typename T, int Width>
 void programs_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64_t first,
                        int64_t steps) noexcept {
   const ScanPlan& plan = work.plan;
-  if (plan.step == ScanStep::ExactFlow) flow_backward<T, Width>(work, steps);
   if (grads.dt) store_sums<T>(work.group, first, steps, 1, work.packs + work.at.grad_dt, grads.dt);
   if (plan.source == ScanSource::Given) {
     for (int64_t n = 0; n < steps; ++n) {
@@ -209,9 +158,7 @@ void programs_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, i
     load_rows<T>(work.group, work.arrays.z, row, first + n, count, z);
     for (int64_t i = 0; i < count * row; ++i) grad_z[i] = Pack<T>{};
     const Program<T> made = work.program(n), grad = work.gradient(n);
-    // what the form made, not what a step of the exact flow takes
-    Pack<T>* rates = plan.step == ScanStep::ExactFlow ? work.packs + work.at.rate + n : made.beta;
-    Pack<T>*from[] = {made.p, made.s, rates}, *to[] = {grad.p, grad.s, grad.beta};
+    Pack<T>*from[] = {made.p, made.s, made.beta}, *to[] = {grad.p, grad.s, grad.beta};
     for (int i = 0; i < 3; ++i) {
       part_backward<T>(plan, part_arrays<T>(plan, work.arrays, i), work.part(i), z, count, from[i], to[i],
                        grad_z, work.packs + work.at.grad_weight[i]);

@@ -29,18 +29,19 @@ ScanLayout scan_layout(const ScanPlan& plan) noexcept {
   };
   layout.m = take((stretch + 1) * size);
   layout.phi = take(stretch * plan.stages * width);
-  layout.g = take(plan.stages * width);
+  // a flow has slopes of the step and of its first half
+  const int64_t slopes = plan.step == ScanStep::Flow ? 2 : plan.stages;
+  layout.g = take(slopes * width);
   layout.p = take(stretch * plan.p.rows * width);
   layout.s = take(stretch * plan.s.rows * width);
   layout.beta = take(stretch * plan.beta.rows);
   layout.dt = take(stretch);
-  layout.rate = take(stretch);
   layout.grad_p = take(stretch * plan.p.rows * width);
   layout.grad_s = take(stretch * plan.s.rows * width);
   layout.grad_beta = take(stretch * plan.beta.rows);
   layout.grad_dt = take(stretch);
   layout.lambda = take(size);
-  layout.inner_g = take(plan.stages * width);
+  layout.inner_g = take(slopes * width);
   layout.inner_read = take(plan.p.rows * width);
   layout.q = take(width);
   layout.y = take(width);

@@ -9,10 +9,10 @@ namespace fastweights::kernels {
 
 /// Offsets of a group's arrays in its scratch memory, in packs.
 struct ScanLayout {
-  int64_t m, phi, g;             // [stretch + 1][D][D], [stretch][S][D], [S][D]
-  int64_t p, s, beta, dt, rate;  // [stretch][rows][D], ..., [stretch] each
+  int64_t m, phi, g;       // [stretch + 1][D][D], [stretch][S][D], [S][D] (a flow: [2][D])
+  int64_t p, s, beta, dt;  // [stretch][rows][D], ..., [stretch]
   int64_t grad_p, grad_s, grad_beta, grad_dt;
-  int64_t lambda, inner_g, inner_read;         // [D][D], [S][D], [rows of p][D]
+  int64_t lambda, inner_g, inner_read;         // [D][D], like g, [rows of p][D]
   int64_t q, y;                                // [D] each
   int64_t weight[3], mask[3], grad_weight[3];  // of p, s, beta
   int64_t z, grad_z;                           // [batch][rows][F]

@@ -175,6 +175,60 @@ inline Pack<T> vector_sigmoid(Pack<T> x) noexcept {
   return T{1} / (T{1} + vector_exp<T>(-x));
 }
 
+inline Pack<float> vector_sqrt_of(Pack<float> x) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_ps(0xFFFF, x);
+#elif defined(__AVX2__)
+  return _mm256_sqrt_ps(x);
+#elif defined(__SSE2__)
+  return _mm_sqrt_ps(x);
+#else
+  for (int64_t l = 0; l < kLanes<float>; ++l)
+    element<float>(&x, 0, l) = __builtin_sqrtf(element<float>(&x, 0, l));
+  return x;
+#endif
+}
+
+inline Pack<double> vector_sqrt_of(Pack<double> x) noexcept {
+#if defined(__AVX512F__)
+  return _mm512_maskz_sqrt_pd(0xFF, x);
+#elif defined(__AVX2__)
+  return _mm256_sqrt_pd(x);
+#elif defined(__SSE2__)
+  return _mm_sqrt_pd(x);
+#else
+  for (int64_t l = 0; l < kLanes<double>; ++l)
+    element<double>(&x, 0, l) = __builtin_sqrt(element<double>(&x, 0, l));
+  return x;
+#endif
+}
+
+template <typename T>
+inline Pack<T> vector_sqrt(Pack<T> x) noexcept {
+  return vector_sqrt_of(x);
+}
+
+// log(1 + x) for 0 <= x < 2^60
+template <typename T>
+inline Pack<T> vector_log1p(Pack<T> x) noexcept {
+  using L = Lanes<T>;
+  using Bits = typename L::Bits;
+  const Pack<T> one = all<T>(T{1}), sum = x + T{1};
+  // sum = 2^n (1 + f) with sqrt(1/2) <= 1 + f < sqrt(2)
+  const Bits base = reinterpret_cast<Bits>(all<T>(T(0.70710678118654752)));
+  const Bits n = (reinterpret_cast<Bits>(sum) - base) >> L::kMantissa;
+  const Pack<T> reduced = reinterpret_cast<Pack<T>>(reinterpret_cast<Bits>(sum) - (n << L::kMantissa));
+  const Pack<T> s = (reduced - T{1}) / (reduced + T{1}), square = s * s;
+  // log(1 + f) = 2 atanh(s), |s| < 0.172
+  constexpr int kOdd = sizeof(T) == sizeof(float) ? 9 : 21;
+  Pack<T> series = all<T>(T{1} / T{kOdd});
+#pragma GCC unroll 16
+  for (int k = kOdd - 2; k >= 1; k -= 2) series = series * square + T{1} / static_cast<T>(k);
+  // the digits that were lost in 1 + x
+  const Pack<T> lost = (x - (sum - one)) / sum, whole = __builtin_convertvector(n, Pack<T>);
+  return whole * L::kLn2High + (T{2} * s * series + (whole * L::kLn2Low + lost));
+}
+
 // in place
 template <typename T>
 inline void vector_softmax(Pack<T>* x, int64_t count) noexcept {

@@ -44,12 +44,14 @@ void store_stages(const Work<T, Width>& work, int64_t n, int64_t k, const Stages
   const ScanPlan& plan = work.plan;
   Pack<T>*q = work.packs + work.at.q, *y = work.packs + work.at.y;
   for (int64_t i = 0; i < plan.stages; ++i) {
-    // the rate of an exact step is not the slope's
-    Pack<T>* g = (plan.step == ScanStep::ExactFlow ? stages.phi : stages.g) + i * work.width();
-    if (work.arrays.g) store_stage(work, work.arrays.g, n, i, 0, 1, g);
+    if (work.arrays.g) store_stage(work, work.arrays.g, n, i, 0, 1, stages.g + i * work.width());
     for (int64_t query = 0; query < plan.queries; ++query) {
       load_stage(work, work.arrays.q, n, i, query, plan.queries, q);
-      read_stage<T, Width>(plan, work.program(k), stages.g, m, i, q, y);
+      if (plan.step == ScanStep::Flow) {
+        read_middle<T, Width>(plan, work.program(k), stages.g + work.width(), m, q, y);
+      } else {
+        read_stage<T, Width>(plan, work.program(k), stages.g, m, i, q, y);
+      }
       store_stage(work, work.arrays.y, n, i, query, plan.queries, y);
     }
   }
@@ -101,6 +103,16 @@ void load_start(const Work<T, Width>& work, Pack<T>* m) noexcept {
   }
 }
 
+// what a step writes, from M before it
+template <typename T, int Width>
+void make_step(const ScanPlan& plan, const Program<T>& step, const Pack<T>* m, Stages<T>& out) noexcept {
+  if (plan.step == ScanStep::Flow) {
+    make_flow<T, Width>(plan, step, m, out);
+  } else {
+    make_stages<T, Width>(plan, step, m, out);
+  }
+}
+
 template <typename T, int Width>
 void forward_group(const ScanPlan& plan, const ScanArrays<T>& arrays, const ScanGroup& group, T* kept,
                    T* scratch) noexcept {
@@ -121,12 +133,57 @@ void forward_group(const ScanPlan& plan, const ScanArrays<T>& arrays, const Scan
     make_programs<T, Width>(work, first, count);
     for (int64_t k = 0; k < count; ++k) {
       Stages<T> stages = work.stages(0);
-      make_stages<T, Width>(plan, work.program(k), m, stages);
+      make_step<T, Width>(plan, work.program(k), m, stages);
       if (extras) store_stages(work, first + k, k, stages, m);
       write_matrix<T, Width>(plan, work.program(k), stages.g, m, m);
       store_outputs(work, first + k + 1, m, next);
     }
   }
+}
+
+// a step of a flow whose M and e are known
+template <typename T, int Width>
+void flow_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64_t n, int64_t k) noexcept {
+  const ScanPlan& plan = work.plan;
+  const int64_t width = work.width();
+  constexpr int64_t kRows = Width > 0 ? Width : kScanWidth;
+  const Program<T> step = work.program(k);
+  const Pack<T>* m = work.packs + work.at.m + k * work.size();
+  Pack<T>*lambda = work.packs + work.at.lambda, *grad_g = work.packs + work.at.inner_g;
+  const Stages<T> stages = work.stages(k);
+  const Pack<T> norm = dot<T>(step.p, step.p, width), half = *step.dt * T(0.5);
+  const bool queried = grads.y && plan.queries > 0;
+  flow_slopes<T, Width>(plan, *step.beta, *step.beta * *step.dt * norm, stages.phi, stages.g);
+  if (queried)
+    flow_slopes<T, Width>(plan, *step.beta, *step.beta * half * norm, stages.phi, stages.g + width);
+
+  Program<T> grad = work.gradient(k);
+  Pack<T> grad_e[kRows], grad_q[kRows];
+  *grad.dt = Pack<T>{};
+  for (int64_t i = 0; i < width; ++i) grad_e[i] = grad_g[i] = grad_g[width + i] = Pack<T>{};
+  if (grads.g) load_stage(work, grads.g, n, 0, 0, 1, grad_g);
+  flow_write_backward<T, Width>(plan, step, stages.g, lambda, grad, grad_g);
+  FlowGradient<T> inner = {grad_e, Pack<T>{}, Pack<T>{}, Pack<T>{}};
+  slopes_backward<T, Width>(plan, *step.beta, norm, *step.dt, stages.phi, grad_g, inner);
+  Pack<T>*q = work.packs + work.at.q, *grad_y = work.packs + work.at.y;
+  for (int64_t query = 0; queried && query < plan.queries; ++query) {
+    load_stage(work, work.arrays.q, n, 0, query, plan.queries, q);
+    load_stage(work, grads.y, n, 0, query, plan.queries, grad_y);
+    read_matrix_by_backward<T, Width>(plan, m, q, grad_y, grad_q, lambda);
+    add_write_backward<T, Width>(plan, T(0.5), *step.dt, step.p, stages.g + width, q, grad_y, *grad.dt,
+                                 grad_g + width, grad.p, grad_q);
+    if (grads.q) store_stage(work, grads.q, n, 0, query, plan.queries, grad_q);
+  }
+  if (queried) {
+    FlowGradient<T> first = {grad_e, Pack<T>{}, Pack<T>{}, Pack<T>{}};
+    slopes_backward<T, Width>(plan, *step.beta, norm, half, stages.phi, grad_g + width, first);
+    inner.beta += first.beta;
+    inner.duration += first.duration * T(0.5);
+    inner.norm += first.norm;
+  }
+  *grad.beta = inner.beta;
+  *grad.dt += inner.duration;
+  flow_read_backward<T, Width>(plan, step, m, grad_e, inner.norm, lambda, grad);
 }
 
 // step n, the k-th of its stretch, whose M and phi are known
@@ -142,7 +199,7 @@ void step_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64
     const Pack<T> beta = step.beta[row_of(plan.beta, i)];
     for (int64_t row = 0; row < width; ++row) stages.g[i * width + row] = beta * stages.phi[i * width + row];
   }
-  const bool reads = plan.phi != ScanPhi::Value, flows = plan.step == ScanStep::ExactFlow;
+  const bool reads = plan.phi != ScanPhi::Value;
   if (reads) make_gram<T, Width>(plan, step.p, stages);
 
   Program<T> grad = work.gradient(k);
@@ -152,7 +209,7 @@ void step_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64
   for (int64_t i = 0; i < plan.s.rows * width; ++i) grad.s[i] = Pack<T>{};
   for (int64_t i = 0; i < plan.p.rows * width; ++i) inner.read[i] = Pack<T>{};
   for (int64_t i = 0; i < plan.stages; ++i) {
-    if (grads.g && !flows) {
+    if (grads.g) {
       load_stage(work, grads.g, n, i, 0, 1, inner.g + i * width);
     } else {
       for (int64_t row = 0; row < width; ++row) inner.g[i * width + row] = Pack<T>{};
@@ -173,11 +230,6 @@ void step_backward(const Work<T, Width>& work, const ScanArrays<T>& grads, int64
     const int64_t c = row_of(plan.beta, i);
     phi_backward<T, Width>(plan, step.beta[c], stages.phi + i * width, inner.g + i * width, grad_s,
                            grad.beta[c]);
-    if (grads.g && flows) {
-      // of s - r itself
-      load_stage(work, grads.g, n, i, 0, 1, grad_y);
-      for (int64_t row = 0; row < width; ++row) grad_s[row] += grad_y[row];
-    }
     Pack<T>* to = grad.s + row_of(plan.s, i) * width;
     for (int64_t row = 0; row < width; ++row) to[row] += grad_s[row];
     if (reads) stage_read_backward<T, Width>(plan, step, stages, i, grad_s, grad, inner);
@@ -232,13 +284,17 @@ void backward_group(const ScanPlan& plan, const ScanArrays<T>& arrays, const Sca
     make_programs<T, Width>(work, first, count);
     for (int64_t k = 0; k < count; ++k) {
       Stages<T> stages = work.stages(k);
-      make_stages<T, Width>(plan, work.program(k), m + k * size, stages);
+      make_step<T, Width>(plan, work.program(k), m + k * size, stages);
       if (k + 1 < count)
         write_matrix<T, Width>(plan, work.program(k), stages.g, m + k * size, m + (k + 1) * size);
     }
     for (int64_t k = count - 1; k >= 0; --k) {
       add_output_gradients(work, grads, first + k + 1, lambda, left);
-      step_backward(work, grads, first + k, k);
+      if (plan.step == ScanStep::Flow) {
+        flow_backward(work, grads, first + k, k);
+      } else {
+        step_backward(work, grads, first + k, k);
+      }
     }
     programs_backward<T, Width>(work, grads, first, count);
   }

@@ -34,7 +34,7 @@ struct Parts {
 // a backward pass on its way through one step
 template <int Width>
 struct Inner {
-  StageRows<Width> g;  // gradients of beta phi
+  StageRows<Width> g;  // gradients of beta phi; of a flow those of beta psi for the step and its first half
   StageRows<Width> x;  // of s - r
   float gram[kPairs] = {}, dt = 0;
 };
@@ -83,7 +83,7 @@ __device__ void write_backward(const Task& task, const Lane<K::kWidth>& lane, co
       inner.g[i][r] = step.f.dt * task.b[i] * here;
       if constexpr (K::kExtras) {
         inner.dt += task.b[i] * step.f.beta[i] * step.own[i][r] * here;
-        if (task.grads.g && !K::flows(task) && lane.owns(task, r))
+        if (task.grads.g && lane.owns(task, r))
           inner.g[i][r] +=
               task.grads.g[((row * task.stages + i) * task.heads + lane.head) * task.width + lane.row(r)];
       }
@@ -93,15 +93,10 @@ __device__ void write_backward(const Task& task, const Lane<K::kWidth>& lane, co
 
 // stage i, the later ones being done: to s, to earlier stages and to the Gram matrix
 template <typename K>
-__device__ void stage_backward(const Task& task, const Lane<K::kWidth>& lane, const Step<K>& step,
-                               int64_t row, int i, Inner<K::kWidth>& inner) {
+__device__ void stage_backward(const Task& task, const Step<K>& step, int i, Inner<K::kWidth>& inner) {
   phi_backward<K>(task, step.f.beta[i], step.own[i], inner.g[i], inner.x[i]);
 #pragma unroll
   for (int r = 0; r < Team<K::kWidth>::kRows; ++r) {
-    if constexpr (K::kExtras) {
-      if (task.grads.g && K::flows(task) && lane.owns(task, r))
-        inner.x[i][r] += task.grads.g[(row * task.heads + lane.head) * task.width + lane.row(r)];
-    }
     if (K::phi(task) == ScanPhi::Value) continue;
     const float scaled = step.f.dt * inner.x[i][r];
 #pragma unroll
@@ -113,6 +108,39 @@ __device__ void stage_backward(const Task& task, const Lane<K::kWidth>& lane, co
       if (K::kExtras) inner.dt -= step.f.read[pair_of(i, j)] * g * inner.x[i][r];
     }
   }
+}
+
+// a slope beta psi with gradient `grad`: to e, beta and x
+__device__ inline void slope_backward(float beta, const Psi& psi, float grad, float& grad_e, float& grad_beta,
+                                      float& grad_x) {
+  // what does not wait for grad first
+  grad_e += beta * psi.by_e * grad;
+  grad_beta += psi.end * grad;
+  grad_x += psi.by_x * grad;
+}
+
+// the one stage of a flow that bends; finish.cuh goes on from the gradient of x, which is left in place of
+// the Gram matrix's
+template <typename K, int Steps>
+__device__ void flow_backward(const Task& task, const Lane<K::kWidth>& lane, const Chunk<K, Steps>& chunk,
+                              int t, const Step<K>& step, Inner<K::kWidth>& inner, float& grad_beta) {
+  constexpr int kRows = Team<K::kWidth>::kRows;
+  const float beta = step.f.beta[0];
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const Psi psi = {step.own[0][r], step.own[1][r], step.own[2][r], step.own[3][r]};
+    inner.x[0][r] = 0;
+    slope_backward(beta, psi, inner.g[0][r], inner.x[0][r], grad_beta, inner.gram[0]);
+  }
+  if (!K::kExtras || task.queries == 0 || !task.grads.y) return;
+  const Decay half = decay_of(0.5f * step.f.decay().x);
+  float grad_half = 0;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const Psi psi = psi_of(task.phi, chunk.own[t][K::kOwnRows - 1][r][lane.index], half);
+    slope_backward(beta, psi, inner.g[1][r], inner.x[0][r], grad_beta, grad_half);
+  }
+  inner.gram[0] += 0.5f * grad_half;
 }
 
 // the rows' parts of dp, and lambda, which becomes the gradient of M
@@ -211,14 +239,22 @@ __device__ void step_backward(const Task& task, const Lane<K::kWidth>& lane, con
 #pragma unroll
   for (int i = kScanStages - 1; i >= 0; --i) {
     if (i >= K::stages(task)) continue;
-    if constexpr (K::kExtras)
+    if constexpr (K::kExtras) {
+#pragma unroll
+      for (int r = 0; K::flows(task) && r < Team<K::kWidth>::kRows; ++r) inner.g[1][r] = 0;
       queries_backward<K, Steps>(task, lane, chunk, t, row, i, m, step.own, lambda, inner.g, inner.dt,
                                  parts.p[t], room);
+    }
     float grad_beta = 0;
+    if (K::bends(task)) {
+      flow_backward<K, Steps>(task, lane, chunk, t, step, inner, grad_beta);
+      parts.sums[t][kSumBeta][lane.index] = grad_beta;
+      continue;
+    }
 #pragma unroll
     for (int r = 0; r < Team<K::kWidth>::kRows; ++r) grad_beta += step.own[i][r] * inner.g[i][r];
     parts.sums[t][kSumBeta + i][lane.index] = grad_beta;
-    stage_backward<K>(task, lane, step, row, i, inner);
+    stage_backward<K>(task, step, i, inner);
   }
   if (K::kExtras) parts.sums[t][kSumDt][lane.index] = inner.dt;
 #pragma unroll

@@ -129,13 +129,10 @@ KernelOutput device_scan(const ScanInput& input, const ScanOptions& options, Sta
   arrays.dt = plain(input.dt);
   arrays.start = plain(input.w0);
   if (call.plan.queries > 0) arrays.q = plain(input.q);
-  const bool flows = call.plan.step == kernels::ScanStep::ExactFlow;
   const bool whole = options.time_parallel == TimeParallel::Never || slopes == StageSlopes::Yes;
   if (const int64_t steps = whole ? 0 : parallel_steps(call.plan, input); steps > 0)
     return {time_parallel_scan(call, arrays, input, steps), {}, {}};
-  KernelOutput out = run(std::move(call), std::move(arrays), slopes);
-  if (flows && out.g.defined()) out.g = out.g * input.beta.unsqueeze(-1);
-  return out;
+  return run(std::move(call), std::move(arrays), slopes);
 }
 
 std::string device_scan_refusal(const Tensor& w0) {

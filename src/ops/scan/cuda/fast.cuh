@@ -30,6 +30,26 @@ __device__ inline float fast_reciprocal(float x) {
 #endif
 }
 
+__device__ inline float fast_rsqrt(float x) {
+#if defined(__CUDA_ARCH__)
+  float y;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return 1.0f / sqrtf(x);
+#endif
+}
+
+__device__ inline float fast_log2(float x) {
+#if defined(__CUDA_ARCH__)
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return log2f(x);
+#endif
+}
+
 // tanh of x / kTwoLog2E: 1 - 2 / (e^2x + 1), to about 1e-7
 __device__ inline float fast_tanh(float x) {
   return __fmaf_rn(-2.0f, fast_reciprocal(fast_exp2(x) + 1.0f), 1.0f);

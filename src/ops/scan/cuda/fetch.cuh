@@ -109,27 +109,6 @@ __device__ float dot(const float* x, const float* y) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// (1 - e^-x) / x and its derivative
-struct Flow {
-  float value, slope;
-};
-__device__ inline Flow flow_of(float x) {
-  if (fabsf(x) < 0.5f) {
-    // sum over k of (-x)^k / (k + 1)!, and its derivative
-    float value = 0, slope = 0;
-    constexpr float kTerms[] = {1.0f,        -1.0f / 2,   1.0f / 6,      -1.0f / 24,    1.0f / 120,
-                                -1.0f / 720, 1.0f / 5040, -1.0f / 40320, 1.0f / 362880, -1.0f / 3628800};
-#pragma unroll
-    for (int k = 9; k >= 0; --k) {
-      slope = slope * x + value;
-      value = value * x + kTerms[k];
-    }
-    return {value, slope};
-  }
-  const float minus = expm1f(-x);
-  return {-minus / x, (minus / x + minus + 1) / x};
-}
-
 // a chunk of wide heads has few (step, team) pairs: a team had better share the products p_i . p_j of one
 template <typename K>
 inline constexpr bool kTeamwork = !K::kShared && Team<K::kWidth>::kLanes >= 16;
@@ -163,6 +142,15 @@ __device__ void make_gram(const Task& task, const Lane<K::kWidth>& lane, int cou
   __syncwarp();
 }
 
+// a flow's factors, where dt and p . p are known
+template <typename K>
+__device__ void make_flow_factors(const Task& task, float beta, Factors& f) {
+  const bool linear = K::phi(task) == ScanPhi::Difference && !K::bends(task);
+  if (K::phi(task) != ScanPhi::Value) f.set(decay_of(beta * f.dt * f.square));
+  f.beta[0] = linear ? beta * f.decay().mean : beta;
+  f.write[0] = f.dt * f.beta[0];
+}
+
 // factors of all steps of a chunk, a team's step for each lane
 template <Pass Direction, typename K, int Steps>
 __device__ void make_factors(const Task& task, const Lane<K::kWidth>& lane, int count,
@@ -176,10 +164,13 @@ __device__ void make_factors(const Task& task, const Lane<K::kWidth>& lane, int 
     const float dt = chunk.dt[t], scale = K::phi(task) == ScanPhi::Tanh ? kTwoLog2E : 1.0f;
     f.dt = dt;
     if constexpr (!kTeamwork<K>) f.square = dot<Width>(chunk.p[t][0][team], chunk.p[t][0][team]);
+    if (K::flows(task)) {
+      make_flow_factors<K>(task, chunk.beta[t][0][team], f);
+      continue;
+    }
     float beta[kScanStages];
 #pragma unroll
     for (int i = 0; i < kScanStages; ++i) beta[i] = chunk.beta[t][task.beta_rows == 1 ? 0 : i][team];
-    if (K::flows(task)) beta[0] *= flow_of(beta[0] * dt * f.square).value;
 #pragma unroll
     for (int i = 0; i < kScanStages; ++i) {
       f.beta[i] = beta[i];
@@ -195,6 +186,45 @@ __device__ void make_factors(const Task& task, const Lane<K::kWidth>& lane, int 
         f.read[pair_of(i, j)] =
             task.a[pair_of(i, j)] * gram * (Direction == Pass::Forward ? scale * dt * beta[j] : 1.0f);
       }
+    }
+  }
+}
+
+// psi and its derivatives in place of e, which stays behind them for queries
+template <typename K, int Steps>
+__device__ void make_psi(const Task& task, const Lane<K::kWidth>& lane, Chunk<K, Steps>& chunk) {
+  constexpr int kRows = Team<K::kWidth>::kRows;
+  __syncwarp();
+  const auto store = [&](int t, int r, const Psi& psi) {
+    chunk.own[t][0][r][lane.index] = psi.mean;
+    chunk.own[t][1][r][lane.index] = psi.by_e;
+    chunk.own[t][2][r][lane.index] = psi.by_x;
+    chunk.own[t][3][r][lane.index] = psi.end;
+  };
+  float e[Steps][kRows];
+  bool far = false;
+  // all at once and without branches; steps that the chunk does not have do not matter
+#pragma unroll
+  for (int t = 0; t < Steps; ++t) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const Decay d = chunk.factors[t][lane.team].decay();
+      e[t][r] = chunk.own[t][0][r][lane.index];
+      if constexpr (K::kExtras) {
+        chunk.own[t][kScanStages][r][lane.index] = e[t][r];
+        store(t, r, psi_of(K::phi(task), e[t][r], d));
+      } else {
+        store(t, r, near_tanh_psi(e[t][r], d));
+        far = far || fabsf(e[t][r]) > kFar;
+      }
+    }
+  }
+  if (!far) return;
+#pragma unroll
+  for (int t = 0; t < Steps; ++t) {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (fabsf(e[t][r]) > kFar) store(t, r, far_tanh_psi(e[t][r], chunk.factors[t][lane.team].decay()));
     }
   }
 }

@@ -17,14 +17,18 @@ __device__ float sum_of_rows(const float* parts, int team) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// the exact flow's own terms, from the gradient of beta h(x) on
-__device__ inline void flow_backward(const Factors& f, float beta, float* total) {
-  const float x = beta * f.dt * f.square;
-  const Flow flow = flow_of(x);
-  const float grad = total[kSumBeta], grad_x = grad * beta * flow.slope;
-  total[kSumBeta] = grad * (flow.value + x * flow.slope);
-  total[kSumDt] += grad_x * beta * f.square;
-  total[kSumGram] += grad_x * beta * f.dt;
+// a flow's terms of x = beta dt |p|^2; the gradient of x is beta times `grad`
+template <typename K>
+__device__ void finish_flow(const Task& task, const Factors& f, float beta, float* total) {
+  float grad = total[kSumGram];
+  if (!K::bends(task)) {
+    if (K::phi(task) == ScanPhi::Value) return;
+    // psi is h e, and so far the sum is that of psi's gradients times e
+    grad = total[kSumBeta] * f.decay().slope;
+    total[kSumBeta] *= f.decay().left;
+  }
+  total[kSumDt] += grad * beta * beta * f.square;
+  total[kSumGram] = grad * beta * beta * f.dt;
 }
 
 // beta, dt and the Gram matrix, a team's step for each lane
@@ -45,7 +49,7 @@ __device__ void total_sums(const Task& task, const Lane<K::kWidth>& lane, int64_
     const int t = index / T::kTeams, team = index % T::kTeams, head = lane.head0 + team;
     if (head >= task.heads) continue;
     float* total = parts.totals[t][team];
-    if (K::flows(task)) flow_backward(chunk.factors[t][team], chunk.beta[t][0][team], total);
+    if (K::flows(task)) finish_flow<K>(task, chunk.factors[t][team], chunk.beta[t][0][team], total);
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kScanStages; ++i) {
@@ -147,6 +151,7 @@ __device__ void fetch_backward(const Task& task, const Lane<K::kWidth>& lane,
     __syncwarp();
     make_factors<Pass::Backward, K, kSteps>(task, lane, pieces.steps_of(piece),
                                             chunks[piece % kBackwardRing]);
+    if (K::bends(task)) make_psi<K, kSteps>(task, lane, chunks[piece % kBackwardRing]);
     __syncthreads();
   }
   __syncthreads();

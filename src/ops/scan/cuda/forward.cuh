@@ -87,6 +87,7 @@ struct Step {
     }
 #pragma unroll
     for (int i = 0; i < kScanStages; ++i) {
+      if (i >= K::kOwnRows) break;
 #pragma unroll
       for (int r = 0; r < Team<K::kWidth>::kRows; ++r)
         own[i][r] = i == 0 || own_rows > 1 ? chunk.own[t][i][r][lane.index] : own[0][r];
@@ -124,6 +125,18 @@ __device__ void make_stages(const Task& task, const Lane<K::kWidth>& lane, const
   }
 }
 
+// e = s - M p of a flow that bends (Hebb's rule: s), and psi as the phi of its stage
+template <typename K, typename P>
+__device__ void make_flow(const Task& task, const Step<K>& step, const P& p, const Rows<K::kWidth>& m,
+                          float* e, float* psi) {
+#pragma unroll
+  for (int r = 0; r < Team<K::kWidth>::kRows; ++r) {
+    const float read = K::phi(task) == ScanPhi::Value ? 0.0f : dot<K::kWidth>(m[r], p(0));
+    e[r] = step.own[0][r] - read;
+    psi[r] = mean_of(K::phi(task), e[r], step.f.decay());
+  }
+}
+
 // dt sum_i b_i g_i of the stages that share program c
 template <typename K>
 __device__ float write_weight(const Task& task, const Step<K>& step, const StageRows<K::kWidth>& phi, int c,
@@ -155,20 +168,20 @@ __device__ void write_matrix(const Task& task, const Step<K>& step, const P& p, 
   }
 }
 
-// phi for the backward pass, and slopes where requested; `at` is the offset of the step's first phi,
-// and `stage` the way to that of the next stage
+// phi for the backward pass, or e of a flow that bends, and slopes where requested; `at` is the offset of the
+// step's first phi, and `stage` the way to that of the next stage
 template <typename K>
 __device__ void store_stages(const Task& task, const Lane<K::kWidth>& lane, float* kept, int64_t at,
-                             int stage, const Step<K>& step, const StageRows<K::kWidth>& phi) {
+                             int stage, const Step<K>& step, const StageRows<K::kWidth>& phi,
+                             const float* e) {
 #pragma unroll
   for (int r = 0; r < Team<K::kWidth>::kRows; ++r) {
     if (!lane.owns(task, r)) continue;
 #pragma unroll
     for (int i = 0; i < kScanStages; ++i) {
       if (i >= K::stages(task)) break;
-      if (kept) kept[at + i * stage + 32 * r] = phi[i][r];
-      if (K::kExtras && task.arrays.g)
-        task.arrays.g[at + i * stage + 32 * r] = K::flows(task) ? phi[i][r] : step.f.beta[i] * phi[i][r];
+      if (kept) kept[at + i * stage + 32 * r] = K::bends(task) ? e[r] : phi[i][r];
+      if (K::kExtras && task.arrays.g) task.arrays.g[at + i * stage + 32 * r] = step.f.beta[i] * phi[i][r];
     }
   }
 }
@@ -230,10 +243,15 @@ __device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane,
       const auto p = [&](int c) { return K::kShared ? step.p : chunk.p[t][c][lane.team]; };
       coming.load(lane, chunk, min(t + 1, kSteps - 1), task.s_rows);
       StageRows<kWidth> phi;
-      make_stages<K>(task, lane, step, p, m, phi);
-      if (stores) store_stages<K>(task, lane, kept, at, stage, step, phi);
+      float e[Team<kWidth>::kRows] = {};
+      if (K::bends(task)) {
+        make_flow<K>(task, step, p, m, e, phi[0]);
+      } else {
+        make_stages<K>(task, lane, step, p, m, phi);
+      }
+      if (stores) store_stages<K>(task, lane, kept, at, stage, step, phi, e);
       if constexpr (K::kExtras)
-        read_queries<K, kSteps>(task, lane, chunk, t, lane.first + n + t, m, phi, room);
+        read_queries<K, kSteps>(task, lane, chunk, t, lane.first + n + t, m, phi, e, room);
       write_matrix<K>(task, step, p, 1.0f, phi, m);
       if (n + t + 1 == due) due = store_outputs(n + t + 1);
     }

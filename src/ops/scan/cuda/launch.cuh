@@ -15,16 +15,16 @@ inline constexpr int kBackwardBlocks = Shared&& Width <= 8 ? 6
                                        : Width <= 32       ? 3
                                                            : 1;
 
-template <int Width, bool Shared, int Phi, int Stages, bool Extras>
+template <int Width, bool Shared, int Phi, int Stages, Scope Use>
 __global__ void __launch_bounds__(kForwardThreads)
     forward_kernel(const __grid_constant__ Task task, int head_groups) {
-  forward<Kind<Width, Shared, Phi, Stages, Extras>>(task, head_groups);
+  forward<Kind<Width, Shared, Phi, Stages, Use>>(task, head_groups);
 }
 
-template <int Width, bool Shared, int Phi, int Stages, bool Extras>
+template <int Width, bool Shared, int Phi, int Stages, Scope Use>
 __global__ void __launch_bounds__(kBackwardThreads, kBackwardBlocks<Width, Shared>)
     backward_kernel(const __grid_constant__ Task task, int head_groups) {
-  backward<Kind<Width, Shared, Phi, Stages, Extras>>(task, head_groups);
+  backward<Kind<Width, Shared, Phi, Stages, Use>>(task, head_groups);
 }
 
 template <typename Kernel>
@@ -36,15 +36,15 @@ void start(Kernel kernel, int threads, const Task& task, int groups, size_t room
   kernel<<<static_cast<unsigned>(task.samples.samples * groups), threads, room, stream>>>(task, groups);
 }
 
-template <int Width, bool Shared, int Phi, int Stages, bool Extras>
+template <int Width, bool Shared, int Phi, int Stages, Scope Use>
 void launch(const Task& task, Pass pass, cudaStream_t stream) {
-  using K = Kind<Width, Shared, Phi, Stages, Extras>;
+  using K = Kind<Width, Shared, Phi, Stages, Use>;
   const int groups = (task.heads + Team<Width>::kTeams - 1) / Team<Width>::kTeams;
   if (pass == Pass::Forward) {
-    start(forward_kernel<Width, Shared, Phi, Stages, Extras>, kForwardThreads, task, groups,
+    start(forward_kernel<Width, Shared, Phi, Stages, Use>, kForwardThreads, task, groups,
           sizeof(ForwardRoom<K>), stream);
   } else {
-    start(backward_kernel<Width, Shared, Phi, Stages, Extras>, kBackwardThreads, task, groups,
+    start(backward_kernel<Width, Shared, Phi, Stages, Use>, kBackwardThreads, task, groups,
           sizeof(BackwardRoom<K>), stream);
   }
 }
@@ -52,16 +52,29 @@ void launch(const Task& task, Pass pass, cudaStream_t stream) {
 // methods of four stages have kernels of their own for every rule
 template <int Width, bool Shared>
 void launch_stages(const Task& task, Pass pass, cudaStream_t stream) {
-  if (task.stages != 4) return launch<Width, Shared, -1, 0, false>(task, pass, stream);
+  if (task.stages != 4) return launch<Width, Shared, -1, 0, Scope::Stages>(task, pass, stream);
   switch (task.phi) {
     case ScanPhi::Value:
-      return launch<Width, Shared, static_cast<int>(ScanPhi::Value), 4, false>(task, pass, stream);
+      return launch<Width, Shared, static_cast<int>(ScanPhi::Value), 4, Scope::Stages>(task, pass, stream);
     case ScanPhi::Difference:
-      return launch<Width, Shared, static_cast<int>(ScanPhi::Difference), 4, false>(task, pass, stream);
+      return launch<Width, Shared, static_cast<int>(ScanPhi::Difference), 4, Scope::Stages>(task, pass,
+                                                                                            stream);
     case ScanPhi::Tanh:
-      return launch<Width, Shared, static_cast<int>(ScanPhi::Tanh), 4, false>(task, pass, stream);
+      return launch<Width, Shared, static_cast<int>(ScanPhi::Tanh), 4, Scope::Stages>(task, pass, stream);
     case ScanPhi::Softmax:
-      return launch<Width, Shared, static_cast<int>(ScanPhi::Softmax), 4, false>(task, pass, stream);
+      return launch<Width, Shared, static_cast<int>(ScanPhi::Softmax), 4, Scope::Stages>(task, pass, stream);
+  }
+}
+
+// so have flows
+template <int Width>
+void launch_flow(const Task& task, Pass pass, cudaStream_t stream) {
+  if (task.phi == ScanPhi::Value) {
+    launch<Width, true, static_cast<int>(ScanPhi::Value), 1, Scope::Flow>(task, pass, stream);
+  } else if (task.phi == ScanPhi::Difference) {
+    launch<Width, true, static_cast<int>(ScanPhi::Difference), 1, Scope::Flow>(task, pass, stream);
+  } else {
+    launch<Width, true, static_cast<int>(ScanPhi::Tanh), 1, Scope::Flow>(task, pass, stream);
   }
 }
 
@@ -69,15 +82,16 @@ void launch_stages(const Task& task, Pass pass, cudaStream_t stream) {
 template <int Width, bool Shared>
 void launch_shared(const Task& task, Pass pass, cudaStream_t stream) {
   if constexpr (Width > 32 && !Shared) {
-    launch<Width, Shared, -1, 0, false>(task, pass, stream);
+    launch<Width, Shared, -1, 0, Scope::Stages>(task, pass, stream);
   } else {
     launch_stages<Width, Shared>(task, pass, stream);
   }
 }
 
-// stages share p, or each has its own
+// stages share p, or each has its own; a flow has one
 template <int Width>
 void launch_width(const Task& task, Pass pass, cudaStream_t stream) {
+  if (task.step == ScanStep::Flow) return launch_flow<Width>(task, pass, stream);
   if (task.p_rows == 1) return launch_shared<Width, true>(task, pass, stream);
   launch_shared<Width, false>(task, pass, stream);
 }
@@ -91,6 +105,7 @@ void launch_20(const Task& task, Pass pass, cudaStream_t stream);
 void launch_32(const Task& task, Pass pass, cudaStream_t stream);
 void launch_64(const Task& task, Pass pass, cudaStream_t stream);
 void launch_64_each(const Task& task, Pass pass, cudaStream_t stream);  // stages with a p each
+void launch_64_flow(const Task& task, Pass pass, cudaStream_t stream);
 void launch_extras(const Task& task, Pass pass, cudaStream_t stream);
 
 }  // namespace fastweights::kernels::cuda

@@ -55,11 +55,38 @@ __device__ float dot_shared(const Lane<Width>& lane, const float* x,
   return sum;
 }
 
-// y = M_i q or M_i^T q with M_i = M + dt sum_j a_ij g_j p_j^T
+// weight g p^T times q or its transpose, added to y; room.r is q
+template <int Width>
+__device__ void add_write(const Task& task, const Lane<Width>& lane, float weight, const float* p,
+                          const float (&g)[Team<Width>::kRows], const QueryRoom<Width, true>& room,
+                          float* y) {
+  constexpr int kRows = Team<Width>::kRows;
+  float g_q = 0;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) g_q += lane.row(r) < Width ? g[r] * room.r[lane.row(r)][lane.team] : 0.0f;
+  g_q = team_sum<Width>(g_q);
+  const float p_q = dot_shared<Width>(lane, p, room.r);
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    if (lane.row(r) >= Width) continue;
+    y[r] += weight * (task.read == ScanRead::Along ? p_q * g[r] : g_q * p[lane.row(r)]);
+  }
+}
+
+// the mean slopes of the first half of a flow
+template <int Width>
+__device__ void half_slopes(const Task& task, const Factors& f, const float* e,
+                            float (&g)[Team<Width>::kRows]) {
+  const Decay half = decay_of(0.5f * f.decay().x);
+#pragma unroll
+  for (int r = 0; r < Team<Width>::kRows; ++r) g[r] = f.beta[0] * mean_of(task.phi, e[r], half);
+}
+
+// y = M_i q or M_i^T q with M_i = M + dt sum_j a_ij g_j p_j^T; of a flow M in the middle of the step
 template <typename K, int Steps, int Width = K::kWidth>
 __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Chunk<K, Steps>& chunk, int t,
                              int64_t row, const float (&m)[Team<Width>::kRows][Width],
-                             const float (&phi)[kScanStages][Team<Width>::kRows],
+                             const float (&phi)[kScanStages][Team<Width>::kRows], const float* e,
                              QueryRoom<Width, true>& room) {
   constexpr int kRows = Team<Width>::kRows;
   const Factors& f = chunk.factors[t][lane.team];
@@ -67,7 +94,7 @@ __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Ch
     for (int query = 0; query < task.queries; ++query) {
       const int64_t at = query_offset(task, row, i, query, lane.head);
       share_vector<Width>(task, lane, task.arrays.q, at, room.r);
-      float y[kRows];
+      float y[kRows], g[kRows];
       if (task.read == ScanRead::Along) {
 #pragma unroll
         for (int r = 0; r < kRows; ++r) y[r] = dot_shared<Width>(lane, m[r], room.r);
@@ -82,23 +109,16 @@ __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Ch
         }
         sum_rows<Width>(task, lane, room.parts, y);
       }
+      if (K::flows(task)) {
+        half_slopes<Width>(task, f, e, g);
+        add_write<Width>(task, lane, 0.5f * f.dt, chunk.p[t][0][lane.team], g, room, y);
+      }
 #pragma unroll
       for (int j = 0; j < kScanStages - 1; ++j) {
         if (j >= i) break;
-        const float* p = chunk.p[t][j][lane.team];
-        const float weight = f.dt * task.a[pair_of(i, j)];
-        float g_q = 0;
 #pragma unroll
-        for (int r = 0; r < kRows; ++r)
-          g_q += lane.row(r) < Width ? f.beta[j] * phi[j][r] * room.r[lane.row(r)][lane.team] : 0.0f;
-        g_q = team_sum<Width>(g_q);
-        const float p_q = dot_shared<Width>(lane, p, room.r);
-#pragma unroll
-        for (int r = 0; r < kRows; ++r) {
-          if (lane.row(r) >= Width) continue;
-          y[r] +=
-              weight * (task.read == ScanRead::Along ? p_q * f.beta[j] * phi[j][r] : g_q * p[lane.row(r)]);
-        }
+        for (int r = 0; r < kRows; ++r) g[r] = f.beta[j] * phi[j][r];
+        add_write<Width>(task, lane, f.dt * task.a[pair_of(i, j)], chunk.p[t][j][lane.team], g, room, y);
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
@@ -108,8 +128,31 @@ __device__ void read_queries(const Task& task, const Lane<Width>& lane, const Ch
   }
 }
 
+// of a dt g p^T: adds to the gradients of dt, g and q, and to the rows' parts of that of p
+template <int Width>
+__device__ void add_write_backward(const Task& task, const Lane<Width>& lane, float a, float dt,
+                                   const float* p, const float (&g)[Team<Width>::kRows], const float* l,
+                                   const QueryRoom<Width, true>& room, float& grad_dt, float* grad_g,
+                                   float* grad_q, float (&parts_p)[Width][kLaneRow]) {
+  constexpr int kRows = Team<Width>::kRows;
+  float own_left = 0;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) own_left += g[r] * l[r];
+  const float left = team_sum<Width>(own_left), right = dot_shared<Width>(lane, p, room.r), weight = a * dt;
+  grad_dt += a * own_left * right;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    grad_g[r] += weight * right * l[r];
+    if (lane.row(r) < Width)
+      grad_q[r] += weight * (task.read == ScanRead::Along ? left * p[lane.row(r)] : right * g[r]);
+  }
+#pragma unroll
+  for (int j = 0; j < Width; ++j) parts_p[j][lane.index] += weight * own_left * room.r[j][lane.team];
+}
+
 // y is linear in q: l^T M_i r with l = dy, r = q along, and l = q, r = dy across. Adds to lambda, to the
-// gradients of g and of dt, and to the rows' parts of those of p.
+// gradients of g (of a flow, to that of the first half in place of the second stage) and of dt, and to the
+// rows' parts of those of p.
 template <typename K, int Steps, int Width = K::kWidth>
 __device__ void queries_backward(const Task& task, const Lane<Width>& lane, const Chunk<K, Steps>& chunk,
                                  int t, int64_t row, int i, const float (&m)[Team<Width>::kRows][Width],
@@ -126,7 +169,7 @@ __device__ void queries_backward(const Task& task, const Lane<Width>& lane, cons
     const int64_t at = query_offset(task, row, i, query, lane.head);
     share_vector<Width>(task, lane, along ? task.grads.y : task.arrays.q, at, room.l);
     share_vector<Width>(task, lane, along ? task.arrays.q : task.grads.y, at, room.r);
-    float l[kRows], grad_q[kRows];
+    float l[kRows], grad_q[kRows], g[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) l[r] = lane.row(r) < Width ? room.l[lane.row(r)][lane.team] : 0.0f;
     // M^T l or M r
@@ -148,24 +191,21 @@ __device__ void queries_backward(const Task& task, const Lane<Width>& lane, cons
 #pragma unroll
       for (int r = 0; r < kRows; ++r) lambda[r][j] += l[r] * room.r[j][lane.team];
     }
+    if (K::flows(task)) {
+      float e[kRows];
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) e[r] = chunk.own[t][kScanStages][r][lane.index];
+      half_slopes<Width>(task, f, e, g);
+      add_write_backward<Width>(task, lane, 0.5f, f.dt, chunk.p[t][0][lane.team], g, l, room, grad_dt,
+                                grad_g[1], grad_q, parts_p[0]);
+    }
 #pragma unroll
     for (int e = 0; e < kScanStages - 1; ++e) {
       if (e >= i) break;
-      const float* p = chunk.p[t][e][lane.team];
-      const float weight = f.dt * task.a[pair_of(i, e)];
-      float own_left = 0;
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) own_left += f.beta[e] * phi[e][r] * l[r];
-      const float left = team_sum<Width>(own_left), right = dot_shared<Width>(lane, p, room.r);
-      grad_dt += task.a[pair_of(i, e)] * own_left * right;
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        grad_g[e][r] += weight * right * l[r];
-        if (lane.row(r) < Width)
-          grad_q[r] += weight * (along ? left * p[lane.row(r)] : right * f.beta[e] * phi[e][r]);
-      }
-#pragma unroll
-      for (int j = 0; j < Width; ++j) parts_p[e][j][lane.index] += weight * own_left * room.r[j][lane.team];
+      for (int r = 0; r < kRows; ++r) g[r] = f.beta[e] * phi[e][r];
+      add_write_backward<Width>(task, lane, task.a[pair_of(i, e)], f.dt, chunk.p[t][e][lane.team], g, l, room,
+                                grad_dt, grad_g[e], grad_q, parts_p[e]);
     }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {

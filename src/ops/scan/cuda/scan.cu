@@ -11,8 +11,7 @@ using cuda::Task;
 
 void run(const Task& task, Pass pass, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
-  const bool extras =
-      task.queries > 0 || task.step == ScanStep::ExactFlow || task.arrays.g || task.grads.g || task.grads.dt;
+  const bool extras = task.queries > 0 || task.arrays.g || task.grads.g || task.grads.dt;
   if (extras) {
     cuda::launch_extras(task, pass, on);
   } else if (task.width <= 4) {

@@ -20,7 +20,7 @@ struct CudaSamples {
 
 /// What a forward pass leaves for the backward pass; both null where none follows.
 struct CudaKept {
-  float* phi;  // [R, S, H, D]
+  float* phi;  // [R, S, H, D]; of a flow e = s - M p, or s for Hebb's rule
   float* m;    // [cuda_kept_rows, H, D, D]: M after every kCudaStretch steps and after the last one
 };
 

@@ -2,7 +2,7 @@
 
 #include <cuda_runtime.h>
 
-#include "ops/scan/cuda/fast.cuh"
+#include "ops/scan/cuda/flow.cuh"
 #include "ops/scan/cuda/lanes.cuh"
 #include "ops/scan/cuda/scan.h"
 
@@ -57,17 +57,31 @@ inline Task task_of(const ScanPlan& plan, const ScanArrays<float>& arrays, const
   return task;
 }
 
-/// What is known of a call when its kernel is compiled. Stages 0, Phi -1: only the task knows. Extras:
-/// queries, slopes, gradients of dt and the exact flow, which other kernels do not look for.
-template <int Width_, bool Shared_, int Phi_, int Stages_, bool Extras_>
+/// What a kernel computes: steps of stages, or flows; or both of them, with queries, slopes and gradients of
+/// dt, which the others do not look for.
+enum class Scope { Stages, Flow, Extras };
+
+/// What is known of a call when its kernel is compiled. Stages 0, Phi -1: only the task knows.
+template <int Width_, bool Shared_, int Phi_, int Stages_, Scope Scope_>
 struct Kind {
   static constexpr int kWidth = Width_;
-  static constexpr bool kShared = Shared_, kExtras = Extras_;
+  static constexpr bool kShared = Shared_, kExtras = Scope_ == Scope::Extras;
   static constexpr int kPRows = Shared_ ? 1 : kScanStages;  // of p in shared memory
+  // of s or phi; of a flow backwards e, or where psi bends Psi, and for queries both
+  static constexpr int kOwnRows = kExtras ? kScanStages + 1
+                                  : Scope_ == Scope::Flow && Phi_ != static_cast<int>(ScanPhi::Tanh)
+                                      ? 1
+                                      : kScanStages;
 
   __device__ static int stages(const Task& task) { return Stages_ > 0 ? Stages_ : task.stages; }
   __device__ static ScanPhi phi(const Task& task) { return Phi_ < 0 ? task.phi : static_cast<ScanPhi>(Phi_); }
-  __device__ static bool flows(const Task& task) { return kExtras && task.step == ScanStep::ExactFlow; }
+  __device__ static bool flows(const Task& task) {
+    return Scope_ == Scope::Flow || (kExtras && task.step == ScanStep::Flow);
+  }
+  /// A flow whose psi is computed for each row; that of others is e times a factor of the step.
+  __device__ static bool bends(const Task& task) {
+    return flows(task) && (kExtras || phi(task) == ScanPhi::Tanh);
+  }
 };
 
 template <int Width>
@@ -83,11 +97,20 @@ inline constexpr int kLaneRow = 33;
 
 /// Numbers that a step needs beside p, s and M: README.md, section 2. The write takes `write[i]` of phi_i,
 /// and the read of stage i takes `read[i, j]` of phi_j: dt a_ij G_ij beta_j, for a tanh times kTwoLog2E; in a
-/// backward pass a_ij G_ij alone.
+/// backward pass a_ij G_ij alone. A flow has one stage, and its Decay in place of `read`.
 struct alignas(16) Factors {
   float read[kPairs], write[kScanStages];
-  float beta[kScanStages];  // as the step takes them: with the exact flow beta h(x)
+  float beta[kScanStages];  // of a flow that does not bend: beta h(x)
   float dt, square;         // square: p . p of a shared p
+
+  __device__ Decay decay() const { return {read[0], read[1], read[2], read[3], read[4]}; }
+  __device__ void set(const Decay& d) {
+    read[0] = d.x;
+    read[1] = d.left;
+    read[2] = d.mean;
+    read[3] = d.slope;
+    read[4] = d.inverse;
+  }
 };
 
 /// One chunk of steps in shared memory.
@@ -96,7 +119,8 @@ struct Chunk {
   using T = Team<K::kWidth>;
   alignas(16) float p[Steps][K::kPRows][T::kTeams][T::kRoom];
   Factors factors[Steps][T::kTeams];
-  float own[Steps][kScanStages][T::kRows][32];  // s or phi of each lane's rows
+  // s or phi of each lane's rows; of a flow that bends, backwards, Psi and then e
+  float own[Steps][K::kOwnRows][T::kRows][32];
   float beta[Steps][kScanStages][T::kTeams];
   float dt[Steps];
 };
