@@ -13,7 +13,7 @@
 namespace fastweights::bench {
 namespace {
 
-std::vector<FigureMaker> all_figures() { return {memory_figure(), scalability_figure()}; }
+std::vector<FigureMaker> all_figures() { return {memory_figure(), scalability_figure(), gap_figure()}; }
 
 FigureMaker figure_of(const std::string& name) {
   for (FigureMaker& maker : all_figures()) {

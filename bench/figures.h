@@ -40,4 +40,7 @@ FigureMaker memory_figure();
 /// Parameters and time of a training step over sizes, for neural CDEs and fast weight programmers.
 FigureMaker scalability_figure();
 
+/// Accuracy over the length of a gap that training did not show.
+FigureMaker gap_figure();
+
 }  // namespace fastweights::bench

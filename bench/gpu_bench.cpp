@@ -244,6 +244,7 @@ int run_gpu_bench(const ScanBenchSettings& settings) {
     if (!wanted && !settings.sweep) continue;
     if (settings.sweep && shape.name != "E") continue;
     shape.config.solver.memory_limit = settings.memory_limit;
+    shape = with_method(shape, settings.method);
     if (settings.tiny) shape = tiny(shape);
     if (!device_gate(shape)) {
       status = 1;

@@ -45,6 +45,7 @@ ProgrammerConfig config_of(const GradientWay& way) {
   config.hidden_size = 64;
   config.heads = 4;
   config.backend = way.backend;
+  config.solver.method = rk4();
   config.solver.gradient = way.gradient;
   config.solver.memory_limit = way.memory_limit;
   return config;

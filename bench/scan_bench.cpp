@@ -175,6 +175,7 @@ std::vector<ScanShape> chosen_shapes(const Settings& settings) {
                        : names.empty() || std::find(names.begin(), names.end(), shape.name) != names.end();
     if (!wanted) continue;
     shape.config.solver.memory_limit = settings.memory_limit;
+    shape = with_method(shape, settings.method);
     if (settings.tiny) shape = tiny(shape);
     if (settings.definition_steps > 0) shape.definition_steps = settings.definition_steps;
     result.push_back(std::move(shape));
@@ -234,6 +235,9 @@ void add_scan_bench_options(CLI::App& command, ScanBenchSettings& settings) {
       ->capture_default_str();
   command.add_option("--memory-limit", settings.memory_limit, "solver.memory_limit in bytes; 0 chooses")
       ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command.add_option("--method", settings.method, "solver.method of the shapes")
+      ->check(CLI::IsMember({"rk4", "flow"}))
       ->capture_default_str();
   command
       .add_option("--definition-steps", settings.definition_steps,

@@ -14,6 +14,7 @@ struct ScanBenchSettings {
   std::string device = "cpu";
   int repeat = 5;
   int64_t memory_limit = 0;
+  std::string method = "rk4";
   int64_t definition_steps = 0;
   bool json = false, sweep = false, tiny = false;
 };

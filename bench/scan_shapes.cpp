@@ -19,6 +19,7 @@ ProgrammerConfig ours(const ModelConfig& model) {
   c.control.path = windows ? ControlPath(LogSignatures{.depth = windows->depth}) : NaturalCubic{};
   c.hidden_size = published.hidden_size;
   c.heads = published.heads;
+  c.solver.method = rk4();
   c.feed_forward_size = published.feed_forward_size;
   return c;
 }
@@ -76,6 +77,12 @@ std::vector<ScanShape> all_shapes() {
           speech("S-hebb", "hebb_cde", 32),
           speech("S-oja", "oja_cde", 32),
           gated({"M", worms, equal_lengths(1, million_points), 64})};
+}
+
+ScanShape with_method(ScanShape shape, const std::string& method) {
+  shape.config.solver.method = fastweights::method(method);
+  if (method == "flow" && shape.config.rule == "oja_softmax") shape.config.rule = "oja";
+  return shape;
 }
 
 ScanShape with_steps(ScanShape shape, int64_t steps) {

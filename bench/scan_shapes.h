@@ -29,6 +29,8 @@ struct ScanShape {
 std::vector<ScanShape> all_shapes();
 
 /// The same model on series of so many steps (those that are longer are cut), and on so many of them.
+/// The softmax form of Oja's rule has no flow; its linear form takes its place.
+ScanShape with_method(ScanShape shape, const std::string& method);
 ScanShape with_steps(ScanShape shape, int64_t steps);
 ScanShape with_samples(ScanShape shape, int64_t samples);
 /// With so many heads of the width that it had.
