@@ -151,7 +151,7 @@ struct PrepareConfig {
   bool intensity = false;    ///< adds a channel per channel: the number of observations so far
   /// Elapsed time, in median gaps, and counts at the end of a mean series; never scaled up; 0: not scaled.
   double typical_time = 3, typical_count = 10;
-  double usual_gaps = 0.99;  ///< share of usual gaps; model time saturates over longer ones; 0: off
+  double usual_gaps = 0.95;  ///< share of usual gaps; model time saturates over longer ones; 0: off
 };
 
 struct Scale {
