@@ -161,7 +161,7 @@ TEST(Engine, PlanNamesBlocksAndBytes) {
             "1000 steps in 4 blocks of 256, a state kept every 64 steps, about 3 MB beyond the data");
 }
 
-// the flow of a model against the definition, and against small steps of rk4
+// the flow of a model against the definition, and against a fine adaptive solve
 struct FlowErrors {
   double definition, fine;
 };
@@ -172,8 +172,8 @@ FlowErrors flow_errors(ProgrammerConfig config, const std::vector<Sample>& sampl
   const Passes flow = run_passes(model_with(config, Backend::Cpu), samples);
   const Passes definition = run_passes(model_with(config, Backend::Reference), samples);
   EXPECT_EQ(definition.output.backend, "reference");
-  config.solver.method = rk4();
-  config.solver.steps = ObservationSteps{.max_step = 0.01};
+  config.solver.method = dopri5();
+  config.solver.steps = AdaptiveSteps{.rtol = 1e-10, .atol = 1e-12};
   const Passes fine = run_passes(model_with(config, Backend::Reference), samples);
   return {largest_error(everything(flow), everything(definition)),
           largest_error(everything(flow), everything(fine))};
@@ -206,7 +206,7 @@ TEST(Engine, FlowIsTheLimitOfSmallSteps) {
       const ProgrammerConfig config = flow_config(rule, setting.drive, setting.control, 1);
       const FlowErrors errors = flow_errors(config, random_samples(config, 3, 5), 0);
       EXPECT_LT(errors.definition, 1e-11) << rule;
-      // rk4's error at a hundredth of a gap
+      // ten times the tolerance of the solve
       EXPECT_LT(errors.fine, 1e-9) << rule;
     }
   }
