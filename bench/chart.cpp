@@ -193,7 +193,7 @@ struct Range {
   double low, high;
 };
 
-AxisTicks ticks_of(const LineChart& chart, double ChartPoint::*member, AxisScale scale) {
+AxisTicks ticks_of(const LineChart& chart, double ChartPoint::*member, const ChartAxis& axis) {
   std::optional<Range> range;
   for (const ChartLine& line : chart.lines) {
     for (const ChartPoint& point : line.points) {
@@ -204,17 +204,15 @@ AxisTicks ticks_of(const LineChart& chart, double ChartPoint::*member, AxisScale
     }
   }
   FW_CHECK(range.has_value(), "[chart] \"", chart.title, "\" has no point to draw");
-  return make_ticks(range->low, range->high, scale);
+  for (const double value : axis.reaches) range = {std::min(range->low, value), std::max(range->high, value)};
+  return make_ticks(range->low, range->high, axis.scale);
 }
 
 Layout layout_of(const LineChart& chart) {
   FW_CHECK(chart.lines.size() <= kColours.size(), "[chart] \"", chart.title, "\" has ", chart.lines.size(),
            " lines; there are colours for ", kColours.size());
-  Layout layout = {ticks_of(chart, &ChartPoint::x, chart.x.scale),
-                   ticks_of(chart, &ChartPoint::y, chart.y.scale),
-                   {},
-                   0,
-                   0};
+  Layout layout = {
+      ticks_of(chart, &ChartPoint::x, chart.x), ticks_of(chart, &ChartPoint::y, chart.y), {}, 0, 0};
   double widest = 0;
   for (const Tick& tick : layout.y.ticks) widest = std::max(widest, width_of(tick.label));
   layout.left = 34 + widest;

@@ -19,6 +19,7 @@ enum class LineMarkers { None, Dots };
 struct ChartAxis {
   std::string label = {};
   AxisScale scale = AxisScale::Linear;
+  std::vector<double> reaches = {};  ///< values that the axis shows, whatever the points are
 };
 
 struct ChartPoint {

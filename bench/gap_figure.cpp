@@ -128,7 +128,7 @@ Figure make(FigureSize size) {
   for (const bool clock : {false, true}) {
     LineChart chart = {.title = clock ? "time saturates (default)" : "time as it is",
                        .x = {"gap (median gaps)", AxisScale::Log},
-                       .y = {"accuracy"}};
+                       .y = {"accuracy", AxisScale::Linear, {0, 1}}};
     const size_t count = size == FigureSize::Tiny ? 2 : lines().size();
     for (size_t line = 0; line < count; ++line) chart.lines.push_back(drawn(figure, line, clock, size));
     figure.panels.push_back(chart);
