@@ -198,7 +198,7 @@ void sweep(const ScanShape& worms, const at::Device& device, const ScanBenchSett
 void time_parallel(const at::Device& device, const ScanBenchSettings& settings) {
   constexpr int64_t kSteps = 100000, kHeads = 16, kWidth = 8;
   const at::TensorOptions there = at::TensorOptions(at::kFloat).device(device);
-  for (const auto& [name, rule] : {std::pair("hebb", hebb()), {"oja", oja()}, {"delta_pre", delta_pre()}}) {
+  for (const Rule& rule : {hebb(), oja(), delta_pre()}) {
     ScanInput input;
     input.k = at::softmax(at::randn({kSteps, 1, kHeads, kWidth}, there), -1).set_requires_grad(true);
     input.v = at::tanh(at::randn({kSteps, 1, kHeads, kWidth}, there)).set_requires_grad(true);
@@ -223,8 +223,8 @@ void time_parallel(const at::Device& device, const ScanBenchSettings& settings) 
     std::snprintf(note, sizeof(note),
                   "forward and backward, 1 series of 100,000 steps: %.1f times, gradients differ by %.1e",
                   ms[0] / ms[1], error);
-    print_line(line_of(name, "in order", ms[0], 0, "one step after another"), settings);
-    print_line(line_of(name, "parallel", ms[1], 0, note), settings);
+    print_line(line_of(rule.name, "in order", ms[0], 0, "one step after another"), settings);
+    print_line(line_of(rule.name, "parallel", ms[1], 0, note), settings);
   }
 }
 
