@@ -111,7 +111,7 @@ TEST(Npz, AShapeThatOverflowsIsRefused) {
        {std::pair{"(1, 63995, 864758687727616)", 131072u * 8}, std::pair{"(4294967296, 4294967296, 2)", 0u},
         std::pair{"(0, 999999999999999, 999999999999999)", 0u}}) {
     const std::string data(bytes, '\0');
-    EXPECT_EQ(refusal([&] { parse_npy(npy(header("<f8", shape), data), "f: a"); }),
+    EXPECT_EQ(refusal([&, &shape = shape] { parse_npy(npy(header("<f8", shape), data), "f: a"); }),
               "f: a: expected more data for the shape and 8 bytes per element, got " + std::to_string(bytes) +
                   " bytes")
         << shape;

@@ -62,7 +62,7 @@ TEST(ModelConfigNames, EveryEnumeratorHasItsName) {
     EXPECT_EQ(texts.size(), values.size()) << key;
     count += values.size();
     const std::string wrong = values[0] + "q";
-    EXPECT_EQ(error_message([&] { with_setting(base, key, wrong); }),
+    EXPECT_EQ(error_message([&, &key = key] { with_setting(base, key, wrong); }),
               "[config] " + key + " cannot be '" + wrong + "'; the nearest is '" + values[0] + "'");
   }
   EXPECT_EQ(count, 81u);

@@ -193,7 +193,9 @@ TEST(ModelConfig, SettingsThatDoNotFitAreNamed) {
       {"control", R"({"kind": "hold", "kind": "hold"})", "[config] the key 'kind' comes twice"},
       {"residual", "yes", "[config] residual must be true or false, got \"yes\""}};
   for (const auto& [key, value, sentence] : cases) {
-    EXPECT_EQ(error_message([&] { with_setting({}, key, value); }).find(sentence), 0u) << key << " " << value;
+    EXPECT_EQ(error_message([&, &key = key, &value = value] { with_setting({}, key, value); }).find(sentence),
+              0u)
+        << key << " " << value;
   }
 }
 

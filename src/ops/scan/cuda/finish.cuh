@@ -151,7 +151,10 @@ __device__ void fetch_backward(const Task& task, const Lane<K::kWidth>& lane,
     __syncwarp();
     make_factors<Pass::Backward, K, kSteps>(task, lane, pieces.steps_of(piece),
                                             chunks[piece % kBackwardRing]);
-    if (K::bends(task)) make_psi<K, kSteps>(task, lane, chunks[piece % kBackwardRing]);
+    // other kinds have no room for it
+    if constexpr (K::kOwnRows >= kScanStages) {
+      if (K::bends(task)) make_psi<K, kSteps>(task, lane, chunks[piece % kBackwardRing]);
+    }
     __syncthreads();
   }
   __syncthreads();
