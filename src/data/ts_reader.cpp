@@ -110,6 +110,9 @@ TsHeader read_ts_header(Lines& lines, const std::string& file) {
 // memory of a dimension without values, at least
 constexpr size_t kDimensionBytes = 200;
 
+// fewer are taken apart, for a message about the first empty dimension
+constexpr size_t kManyColons = 1000;
+
 // fields between colons outside parentheses
 std::vector<Field> dimensions_of(std::string_view line) {
   std::vector<Field> found;
@@ -261,6 +264,10 @@ Parsed parse_ts(std::string_view text, const std::string& file, size_t limit) {
     const std::string_view line = trimmed(lines.line());
     if (line.empty() || line.front() == '#') continue;
     const auto colons = static_cast<size_t>(std::count(line.begin(), line.end(), ':'));
+    // a dimension has at least one character: a flood of colons is refused before it is taken apart
+    if (colons > kManyColons && colons > line.size() / 2 + 1)
+      refuse({file, lines.row(), 1}, "expected values between colons, got ", colons, " colons in ",
+             line.size(), " characters");
     require_memory(checked_product({colons, kDimensionBytes}), limit, file, "its dimensions");
     require_memory(checked_product({parsed.series.size(), kSeriesBytes}), limit, file, "its series");
     read_case(parsed, header, lines.line(), {file, lines.row(), 1}, limit - used);

@@ -52,9 +52,13 @@ TEST(ReadLimits, PackedFilesAreLimitedByTheirSize) {
 }
 
 TEST(ReadLimits, ColonsAndShortSeriesAreCounted) {
-  const std::string colons = "@data\n" + std::string(100'000, ':') + "\n";
+  const std::string flood = "@data\n" + std::string(100'000, ':') + "\n";
+  EXPECT_EQ(refusal([&] { parse_ts(flood, "f.ts", 1'000'000'000); }),
+            "f.ts:2:1: expected values between colons, got 100000 colons in 100000 characters");
+  std::string dimensions = "@data\n1";
+  for (int i = 0; i < 100'000; ++i) dimensions += ":1";
   EXPECT_EQ(
-      refusal([&] { parse_ts(colons, "f.ts", 1'000'000); }),
+      refusal([&] { parse_ts(dimensions + "\n", "f.ts", 1'000'000); }),
       "f.ts: its dimensions would take 20 MB, more than the limit of 1 MB for reading; set another one with "
       "--read-limit");
   std::string table = "id,time,x\n";
