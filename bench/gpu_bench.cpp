@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "fastweights/device.h"
 #include "fastweights/environment.h"
 #include "fastweights/scan.h"
+#include "fastweights/tensor.h"
 #include "scan_runs.h"
 #include "scan_shapes.h"
 #include "selftest/engine_cases.h"

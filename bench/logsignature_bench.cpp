@@ -1,6 +1,6 @@
 #include <benchmark/benchmark.h>
 
-#include "fastweights/logsignature.h"
+#include "fastweights/control.h"
 #include "gate.h"
 #include "tensor/autograd.h"
 

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "fastweights/device.h"
 #include "fastweights/environment.h"
+#include "fastweights/tensor.h"
 #include "gpu_bench.h"
 #include "scan_runs.h"
 #include "tensor/runtime.h"

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "errors.h"
-#include "fastweights/experiment.h"
+#include "fastweights/train.h"
 #include "train_command.h"
 
 namespace fastweights::cli {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "errors.h"
-#include "fastweights/device.h"
+#include "fastweights/tensor.h"
 
 namespace fastweights::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include <cstdio>
 
 #include "base/json_fields.h"
-#include "fastweights/experiment.h"
+#include "fastweights/train.h"
 #include "train_command.h"
 
 namespace fastweights::cli {

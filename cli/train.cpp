@@ -9,9 +9,9 @@
 #include "base/json_fields.h"
 #include "base/printable.h"
 #include "errors.h"
-#include "fastweights/device.h"
 #include "fastweights/environment.h"
-#include "fastweights/experiment.h"
+#include "fastweights/tensor.h"
+#include "fastweights/train.h"
 #include "progress.h"
 #include "train_command.h"
 

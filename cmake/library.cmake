@@ -136,7 +136,7 @@ fastweights_layer(report ABOVE base
   src/report/report_json.cpp
   ${page_text})
 
-fastweights_layer(selftest ABOVE systems model control solve tensor base
+fastweights_layer(selftest ABOVE architectures model control solve tensor base
   SOURCES
   src/selftest/definitions.cpp
   src/selftest/engine_cases.cpp
@@ -155,32 +155,32 @@ fastweights_layer(solve ABOVE tensor base
   src/solve/step.cpp
   src/solve/step_group.cpp)
 
-fastweights_layer(systems ABOVE model nn ops solve tensor base
+fastweights_layer(architectures ABOVE model nn ops solve tensor base
   SOURCES
-  src/systems/continuous.cpp
-  src/systems/discrete_fwp.cpp
-  src/systems/evolve.cpp
-  src/systems/gradcheck.cpp
-  src/systems/gru_cell.cpp
-  src/systems/gru_ode.cpp
-  src/systems/latent.cpp
-  src/systems/latent_ode.cpp
-  src/systems/model.cpp
-  src/systems/model_file.cpp
-  src/systems/neural_cde.cpp
-  src/systems/observed_gru.cpp
-  src/systems/ode_rfwp.cpp
-  src/systems/packed.cpp
-  src/systems/parameter_names.cpp
-  src/systems/published.cpp
-  src/systems/published_systems.cpp
-  src/systems/recurrent.cpp
-  src/systems/registry.cpp
-  src/systems/rfwp_cell.cpp
-  src/systems/row_layer.cpp
-  src/systems/row_memory.cpp
-  src/systems/rows.cpp
-  src/systems/system.cpp)
+  src/architectures/continuous.cpp
+  src/architectures/discrete_fwp.cpp
+  src/architectures/evolve.cpp
+  src/architectures/gradcheck.cpp
+  src/architectures/gru_cell.cpp
+  src/architectures/gru_ode.cpp
+  src/architectures/latent.cpp
+  src/architectures/latent_ode.cpp
+  src/architectures/model.cpp
+  src/architectures/model_file.cpp
+  src/architectures/neural_cde.cpp
+  src/architectures/observed_gru.cpp
+  src/architectures/ode_rfwp.cpp
+  src/architectures/packed.cpp
+  src/architectures/parameter_names.cpp
+  src/architectures/published.cpp
+  src/architectures/published_baselines.cpp
+  src/architectures/recurrent.cpp
+  src/architectures/registry.cpp
+  src/architectures/rfwp_cell.cpp
+  src/architectures/row_layer.cpp
+  src/architectures/row_memory.cpp
+  src/architectures/rows.cpp
+  src/architectures/baseline.cpp)
 
 fastweights_layer(tensor ABOVE kernels base
   SOURCES
@@ -196,7 +196,7 @@ fastweights_layer(tensor ABOVE kernels base
   src/tensor/stage_sums.cpp
   src/tensor/time.cpp)
 
-fastweights_layer(train ABOVE systems model report data environment solve tensor kernels base
+fastweights_layer(train ABOVE architectures model report data environment solve tensor kernels base
   SOURCES
   src/train/checkpoint.cpp
   src/train/clock.cpp

@@ -1,6 +1,6 @@
-#include <fastweights/experiment.h>
 #include <fastweights/model_config.h>
 #include <fastweights/network.h>
+#include <fastweights/train.h>
 
 #include <cstdio>
 #include <filesystem>

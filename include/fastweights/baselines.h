@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fastweights/architecture.h"
-#include "fastweights/device.h"
+#include "fastweights/tensor.h"
 
 /// Baselines, and predecessors of fast weight programmers; docs/baselines.md has their equations and sources.
 /// Discrete architectures process a series row by row.

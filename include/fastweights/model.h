@@ -9,8 +9,8 @@
 
 #include "fastweights/control.h"
 #include "fastweights/model_config.h"
-#include "fastweights/series.h"
 #include "fastweights/solve.h"
+#include "fastweights/tensor.h"
 
 /// Sequence models: from ragged series to one output per sample or per requested time.
 ///

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fastweights/data.h"
-#include "fastweights/trained_model.h"
 #include "fastweights/trainer.h"
 
 /// A training run in a folder of its own, from which it can be resumed.

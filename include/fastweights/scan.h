@@ -3,7 +3,6 @@
 #include <optional>
 #include <string>
 
-#include "fastweights/device.h"
 #include "fastweights/rule.h"
 #include "fastweights/solve.h"
 #include "fastweights/tensor.h"

@@ -7,7 +7,6 @@
 #include <variant>
 #include <vector>
 
-#include "fastweights/series.h"
 #include "fastweights/tableau.h"
 #include "fastweights/tensor.h"
 

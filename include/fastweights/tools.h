@@ -8,7 +8,7 @@
 #include "fastweights/environment.h"
 #include "fastweights/gradcheck.h"
 #include "fastweights/published.h"
-#include "fastweights/safetensors.h"
+#include "fastweights/tensor.h"
 
 namespace fastweights {
 

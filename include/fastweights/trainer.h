@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "fastweights/device.h"
 #include "fastweights/model.h"
 #include "fastweights/optimise.h"
-#include "fastweights/safetensors.h"
 #include "fastweights/task.h"
+#include "fastweights/tensor.h"
 
 /// Training as a sequence of steps that can be interrupted and resumed: the same seed and the same number of
 /// threads give the same bits, interrupted or not.
@@ -152,5 +151,47 @@ std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t 
 
 /// Weights that balance the classes, with mean 1 over the samples: [K].
 Tensor balanced_weights(const Tensor& classes, int64_t count);
+
+// A trained model with everything needed to use it.
+
+struct TrainedModel {
+  Model model;
+  Preparation preparation;
+  TaskConfig task;
+  double threshold = 0.5;  ///< for two classes
+
+  /// Channels, static features, targets and classes are matched by name.
+  Predictions predict(const DataSet& data, const PredictOptions& options = {}) const;
+};
+
+void save_trained(const std::string& path, const TrainedModel& trained);
+/// From a run's folder, or from its model.safetensors.
+TrainedModel load_trained(const std::string& path);
+
+struct Evaluation {
+  Metrics metrics = {};         ///< empty if the data have no labels or targets
+  Metrics at_threshold = {};    ///< for two classes, with the threshold of the model
+  int64_t rows = 0, known = 0;  ///< predictions, and those with a known label or target
+  Predictions predictions = {};
+};
+Evaluation evaluate(const TrainedModel& trained, const DataSet& data);
+
+/// A model on one series of prepared data: outputs and fast weights at times that are evenly spaced in model
+/// time.
+struct SeriesOutput {
+  Tensor times = {};  // [T] float64, as the data have them
+  ModelOutput output = {};
+};
+SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data, int64_t sample,
+                           int64_t times);
+
+/// Effective number of dimensions of a matrix: (sum of squared singular values)^2 / sum of their fourth
+/// powers.
+double effective_rank(const Tensor& w);
+
+/// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head for other classes
+/// keeps its values), or all of those of a safetensors file with the names of the published code. Returns a
+/// sentence about what was copied.
+std::string initialise_from(const Model& model, const std::string& path);
 
 }  // namespace fastweights

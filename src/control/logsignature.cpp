@@ -1,4 +1,4 @@
-#include "fastweights/logsignature.h"
+#include "fastweights/control.h"
 
 #include <algorithm>
 #include <cmath>

@@ -14,7 +14,7 @@
 #include "data/files.h"
 #include "data/sha256.h"
 #include "data/text.h"
-#include "fastweights/safetensors.h"
+#include "fastweights/tensor.h"
 
 namespace fastweights::data {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "control/cuda/on_device.h"
 #include "control/straight.h"
-#include "fastweights/logsignature.h"
+#include "fastweights/control.h"
 #include "tensor/device.h"
 
 namespace fastweights {

@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 #include "fastweights/control.h"
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 
 /// Plain layers, of a value alone (`Tensor`) or of a signal and its time derivative by the chain rule
 /// (`Samples`, whose derivative may be undefined).

@@ -1,10 +1,10 @@
-#include "fastweights/classical.h"
+#include "fastweights/rule.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 
 namespace fastweights {
 namespace {

@@ -1,6 +1,6 @@
 #include "fastweights/rule.h"
 
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 
 namespace fastweights {
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "fastweights/device.h"
 #include "fastweights/model.h"
+#include "fastweights/tensor.h"
 #include "tensor/autograd.h"
 #include "tensor/random_tensor.h"
 

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/lyndon.h"
 #include "fastweights/control.h"
-#include "fastweights/logsignature.h"
 #include "fastweights/solve.h"
 #include "selftest/definitions.h"
 #include "selftest/engine_cases.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 #include "solve/step_group.h"
 #include "tensor/autograd.h"
 

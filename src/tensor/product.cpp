@@ -1,4 +1,4 @@
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 
 #include <vector>
 

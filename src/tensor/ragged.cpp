@@ -1,4 +1,4 @@
-#include "fastweights/series.h"
+#include "fastweights/tensor.h"
 
 #include <atomic>
 #include <cmath>

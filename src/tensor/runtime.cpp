@@ -5,7 +5,7 @@
 #include <torch/version.h>
 
 #include "base/error.h"
-#include "fastweights/device.h"
+#include "fastweights/tensor.h"
 #include "kernels/instruction_set.h"
 #include "tensor/device.h"
 

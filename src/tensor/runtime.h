@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "fastweights/device.h"
+#include "fastweights/tensor.h"
 
 namespace fastweights {
 

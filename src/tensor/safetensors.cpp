@@ -1,4 +1,4 @@
-#include "fastweights/safetensors.h"
+#include "fastweights/tensor.h"
 
 #include <algorithm>
 #include <array>

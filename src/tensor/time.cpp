@@ -1,4 +1,4 @@
-#include "fastweights/series.h"
+#include "fastweights/tensor.h"
 
 #include <cmath>
 #include <limits>

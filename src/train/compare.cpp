@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/nearest.h"
-#include "fastweights/experiment.h"
+#include "fastweights/train.h"
 #include "train/run_data.h"
 #include "train/run_fields.h"
 #include "train/run_files.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "fastweights/experiment.h"
+#include "fastweights/train.h"
 #include "train/run_fields.h"
 #include "train/run_files.h"
 #include "train/run_lock.h"

@@ -6,9 +6,9 @@
 #include <limits>
 #include <numeric>
 
+#include "architectures/registry.h"
 #include "base/error.h"
 #include "data/model_time.h"
-#include "systems/registry.h"
 
 namespace fastweights {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "architectures/registry.h"
 #include "fastweights/run.h"
-#include "systems/registry.h"
 
 /// Names and keys of a run's configuration.
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fastweights/trained_model.h"
+#include "fastweights/trainer.h"
 
 namespace fastweights {
 

@@ -1,15 +1,15 @@
-#include "fastweights/trained_model.h"
+#include "fastweights/trainer.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
+#include "architectures/model_file.h"
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "fastweights/published.h"
-#include "systems/model_file.h"
 #include "tensor/autograd.h"
 #include "train/model_time.h"
 #include "train/run_fields.h"

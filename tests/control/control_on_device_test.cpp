@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "control/cuda/on_device.h"
-#include "fastweights/device.h"
+#include "fastweights/tensor.h"
 #include "support/support.h"
 #include "tensor/device.h"
 

@@ -2,7 +2,6 @@
 
 #include "base/random.h"
 #include "fastweights/control.h"
-#include "fastweights/logsignature.h"
 #include "kernels/cuda/path.cuh"
 #include "kernels/cuda/signature.cuh"
 

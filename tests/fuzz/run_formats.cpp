@@ -2,8 +2,8 @@
 #include "data/cache.h"
 #include "fastweights/model_config.h"
 #include "fastweights/run.h"
-#include "fastweights/safetensors.h"
-#include "fastweights/trained_model.h"
+#include "fastweights/tensor.h"
+#include "fastweights/trainer.h"
 #include "formats.h"
 #include "train/run_files.h"
 

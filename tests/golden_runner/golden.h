@@ -5,8 +5,6 @@
 #include <set>
 #include <string>
 
-#include "fastweights/device.h"
-#include "fastweights/safetensors.h"
 #include "fastweights/tensor.h"
 
 /// A golden file, and the comparison of what we compute with it.

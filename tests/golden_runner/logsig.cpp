@@ -1,5 +1,5 @@
 #include "base/error.h"
-#include "fastweights/logsignature.h"
+#include "fastweights/control.h"
 #include "golden.h"
 #include "tensor/autograd.h"
 

@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "fastweights/device.h"
 #include "fastweights/environment.h"
+#include "fastweights/tensor.h"
 #include "golden.h"
 
 /// golden_runner GROUP: compares every file of a group with what we compute, one line per file. With

@@ -1,7 +1,7 @@
 #include "rfwp_model.h"
 
+#include "architectures/packed.h"
 #include "base/error.h"
-#include "systems/packed.h"
 
 namespace fastweights::golden {
 

@@ -3,12 +3,12 @@
 #include <functional>
 #include <optional>
 
+#include "architectures/evolve.h"
+#include "architectures/gru_cell.h"
+#include "architectures/latent.h"
+#include "architectures/rfwp_cell.h"
+#include "architectures/row_memory.h"
 #include "golden.h"
-#include "systems/evolve.h"
-#include "systems/gru_cell.h"
-#include "systems/latent.h"
-#include "systems/rfwp_cell.h"
-#include "systems/row_memory.h"
 
 /// Environment models of the published code (group rfwp), built from the library's pieces: a state h and
 /// perhaps fast weights W go from one decision to the next, and a decoder tells the environment's next state.

@@ -242,7 +242,7 @@ TEST(ModelConfig, AMethodThatNoFileCouldNameIsRefused) {
             "");
 }
 
-// as version 0.1 wrote it: the keys of all systems
+// as version 0.1 wrote it: the keys of all architectures
 TEST(ModelConfig, ReadsTheFlatFormOfVersion01) {
   const ModelConfig gru = config_from_json(
       R"({"channels": 4, "outputs": 2, "system": "gru_d", "rule": "delta_pre", "drive": "x", "heads": 4,

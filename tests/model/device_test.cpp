@@ -1,12 +1,12 @@
-#include "fastweights/device.h"
+#include "tensor/device.h"
 #include "base/random.h"
 #include "fastweights/fastweights.h"
+#include "fastweights/tensor.h"
 #include "fastweights/tools.h"
 #include "fastweights/train.h"
 #include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
-#include "tensor/device.h"
 #include "tensor/random_tensor.h"
 
 /// On a machine with a GPU what it does; on others that it is refused.

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "fastweights/model.h"
-#include "fastweights/safetensors.h"
+#include "fastweights/tensor.h"
 #include "model/programmer_config.h"
 #include "support/support.h"
 

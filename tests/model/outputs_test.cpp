@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "fastweights/logsignature.h"
+#include "fastweights/control.h"
 #include "model/cases.h"
 #include "model/programmer_config.h"
 #include "support/support.h"

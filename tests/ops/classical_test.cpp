@@ -1,4 +1,4 @@
-#include "fastweights/classical.h"
+#include "fastweights/rule.h"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 #include "ops/scan/definition.h"
 #include "ops/scan_cases.h"
 #include "support/support.h"

@@ -1,8 +1,8 @@
 #include <cmath>
 
 #include "fastweights/environment.h"
-#include "fastweights/safetensors.h"
 #include "fastweights/solve.h"
+#include "fastweights/tensor.h"
 #include "support/support.h"
 #include "tensor/autograd.h"
 

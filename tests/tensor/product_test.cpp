@@ -1,4 +1,4 @@
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 
 #include <cstring>
 #include <functional>
@@ -66,7 +66,7 @@ void for_thread_counts(const std::function<void()>& body) {
   set_thread_count(before);
 }
 
-// the list in product.h: what LibTorch may be trusted with where rows must not depend on each other
+// the list in tensor.h: what LibTorch may be trusted with where rows must not depend on each other
 TEST(Products, ElementsAndRowsOfLibTorchHaveTheBitsTheyHaveAlone) {
   for_thread_counts([] {
     for (const int64_t width : {1, 3, 7, 9, 17, 33, 65, 333}) {

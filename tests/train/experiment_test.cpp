@@ -1,4 +1,4 @@
-#include "fastweights/experiment.h"
+#include "fastweights/train.h"
 
 #include <filesystem>
 

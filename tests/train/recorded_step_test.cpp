@@ -3,7 +3,7 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "fastweights/device.h"
+#include "fastweights/tensor.h"
 #include "model/programmer_config.h"
 #include "support/support.h"
 #include "tensor/random_tensor.h"

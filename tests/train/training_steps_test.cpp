@@ -3,7 +3,7 @@
 #include "model/programmer_config.h"
 
 #include "base/random.h"
-#include "fastweights/device.h"
+#include "fastweights/tensor.h"
 #include "support/support.h"
 #include "train/tensor_adam.h"
 #include "train/train_cases.h"

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "fastweights/control.h"
-#include "fastweights/logsignature.h"
 #include "kernels/path.h"
 #include "kernels/signature.h"
 

@@ -1,6 +1,6 @@
 #include "ops/scan/definition.h"
 
-#include "fastweights/product.h"
+#include "fastweights/tensor.h"
 #include "ops/scan/plan.h"
 
 namespace fastweights {

@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include "fastweights/device.h"
 #include "fastweights/tensor.h"
 
 /// Fast weights that are written and read at every row of a series. With W_0 = 0, at every row n
