@@ -88,8 +88,8 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"run.h", "train"},
     {"train.h", "train"},
 };
-// entry points, which include the others
-const std::set<std::string> kEntryPoints = {"fastweights.h", "tools.h", "module.h"};
+// entry points, which include the others; those without a layer only do that
+const std::set<std::string> kEntryPoints = {"fastweights.h", "train.h", "tools.h", "module.h"};
 
 // the layer of a path of ours, or "" for another library's header
 std::string layer_of(const std::string& path) {
@@ -123,7 +123,8 @@ TEST(Project, EverySourceIsBuilt) {
 TEST(Project, FilesIncludeTheirOwnLayerAndThoseBelow) {
   for (const SourceFile& file : sources()) {
     if (file.path.rfind("src/", 0) != 0 && file.path.rfind("include/", 0) != 0) continue;
-    if (kEntryPoints.contains(file.path.substr(file.path.rfind('/') + 1))) continue;
+    const std::string name = file.path.substr(file.path.rfind('/') + 1);
+    if (kEntryPoints.contains(name) && !kPublicHeaders.contains(name)) continue;
     const std::string layer = layer_of(file.path);
     ASSERT_FALSE(layer.empty())
         << file.path << " belongs to no layer: add it to cmake/library.cmake and docs/architecture.md";
@@ -245,7 +246,8 @@ TEST(Project, EveryPublicHeaderIsKnownAndUnderAnEntryPoint) {
     if (!kEntryPoints.contains(name)) continue;
     for (const std::string& include : file.includes) included.insert(include.substr(include.rfind('/') + 1));
   }
-  for (const auto& [name, layer] : kPublicHeaders) EXPECT_TRUE(included.contains(name)) << name;
+  for (const auto& [name, layer] : kPublicHeaders)
+    EXPECT_TRUE(included.contains(name) || kEntryPoints.contains(name)) << name;
 }
 
 }  // namespace
