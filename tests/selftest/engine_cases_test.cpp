@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <set>
+#include <stdexcept>
+#include <tuple>
 
 #include "fastweights/model.h"
 #include "kernels/instruction_set.h"
@@ -107,6 +109,42 @@ TEST(EngineCases, MeetEveryRuleDriveControlAndWidth) {
     EXPECT_TRUE(methods.contains(method));
   for (const int64_t width : {1, 3, 4, 5, 8, 10, 16, 20, 23, 32})
     EXPECT_TRUE(widths.contains(width)) << width;
+}
+
+bool is_allowed(const ProgrammerConfig& config) {
+  try {
+    check_config(config);
+    return true;
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+}
+
+TEST(EngineCases, MeetTheFlowOfEveryRuleWithEveryDriveControlWidthAndDepth) {
+  std::set<std::tuple<std::string, std::string, std::string>> found;
+  std::set<std::pair<std::string, int64_t>> widths, depths;
+  for (const EngineCase& c : engine_cases()) {
+    if (!std::holds_alternative<Flow>(*c.config.solver.method)) continue;
+    found.insert({c.config.rule, name_of(c.config.drive), name_of(c.config.control.path)});
+    widths.insert({c.config.rule, c.config.hidden_size / c.config.heads});
+    depths.insert({name_of(c.config.drive), c.config.layers});
+  }
+  for (const char* rule : {"hebb", "oja", "delta_pre", "delta_post"}) {
+    for (const auto& [drive, drive_name] : names_of(Drive::X)) {
+      for (const auto& [control_name, control] : alternatives_of(ControlPath())) {
+        ProgrammerConfig config = case_config();
+        config.rule = rule;
+        config.drive = drive;
+        config.control.path = control;
+        config.solver.method = Flow{};
+        EXPECT_EQ(found.contains({rule, drive_name, control_name}), is_allowed(config))
+            << rule << ", " << drive_name << ", " << control_name;
+      }
+      EXPECT_TRUE(depths.contains({drive_name, 1}) && depths.contains({drive_name, 2})) << drive_name;
+    }
+    for (const int64_t width : {1, 3, 4, 5, 8, 10, 16, 20, 23, 32})
+      EXPECT_TRUE(widths.contains({rule, width})) << rule << ", " << width;
+  }
 }
 
 }  // namespace

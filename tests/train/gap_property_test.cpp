@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "data/data_support.h"
 #include "fastweights/run.h"
 #include "fastweights/task.h"
 #include "support/support.h"
@@ -48,9 +49,12 @@ std::vector<GapModel> gap_models() {
       for (const ControlPath& control : {ControlPath(HermiteCubic{}), ControlPath(Linear{})}) {
         for (const int64_t layers : {1, 2}) models.push_back({rule, drive, control, layers});
       }
+      models.push_back({rule, drive, NaturalCubic{}, 1});
+      models.push_back({rule, drive, Rectilinear{}, 1});
     }
     models.push_back({rule, Drive::X, Hold{}, 1});
-    models.push_back({rule, Drive::X, LogSignatures{}, 1});
+    for (const Drive drive : {Drive::X, Drive::Derivative})
+      models.push_back({rule, drive, LogSignatures{}, 1});
   }
   return models;
 }
@@ -102,6 +106,51 @@ TEST(Gaps, OfAnyLengthKeepPredictionsFiniteAndWBounded) {
       EXPECT_LT((far - farther).abs().max().item<double>(), 1e-3) << name;
     }
   }
+}
+
+// the first channel rises or falls; one step in the middle of each series is `gap` times as long
+DataSet trends(uint64_t seed, double gap) {
+  Random random(seed);
+  std::vector<Series> all;
+  for (int64_t b = 0; b < 40; ++b) {
+    const double slope = b % 2 == 0 ? 0.3 : -0.3;
+    Series series = {.id = message("s", b), .label = slope > 0 ? "up" : "down"};
+    double time = 0;
+    for (int64_t n = 0; n < 12; ++n) {
+      if (n > 0) time += random.uniform(0.7, 1.3) * (n == 6 ? gap : 1);
+      series.times.push_back(time);
+      series.values.push_back(slope * static_cast<double>(n - 6) + 0.3 * random.normal());
+      series.values.push_back(random.normal());
+    }
+    all.push_back(series);
+  }
+  return collect_series({.name = "trends", .origin = "generated", .channels = {"a", "b"}}, all);
+}
+
+TrainedModel trained_on_trends(uint64_t seed, const Settings& settings) {
+  const TestFolder folder;
+  RunSetup setup = {.settings = {{"training.epochs", "40"}, {"training.seed", message(seed)}}};
+  setup.settings.insert(setup.settings.end(), settings.begin(), settings.end());
+  const RunResult result = train_run(make_run(setup, trends(seed, 1)), {.folder = folder.path("run")});
+  EXPECT_EQ(result.end, RunEnd::Finished) << result.message;
+  return result.trained.value();
+}
+
+double accuracy_over(const TrainedModel& trained, double gap) {
+  return metric(evaluate(trained, trends(/*seed=*/100, gap)).metrics, "accuracy");
+}
+
+TEST(Gaps, OfAnyLengthKeepTheAccuracyOfATrainedModel) {
+  for (const uint64_t seed : {1, 2}) {
+    const TrainedModel trained = trained_on_trends(seed, {});
+    for (const double gap : {1.0, 20.0, 100.0, 1e4, 1e6, 1e9})
+      EXPECT_EQ(accuracy_over(trained, gap), 1) << "seed " << seed << ", gap " << gap;
+  }
+  // explicit steps over model time that does not saturate lose it
+  const TrainedModel explicit_steps =
+      trained_on_trends(1, {{"model.solver.method", "rk4"}, {"prepare.usual_gaps", "0"}});
+  EXPECT_EQ(accuracy_over(explicit_steps, 1), 1);
+  EXPECT_LT(accuracy_over(explicit_steps, 100), 0.9);
 }
 
 }  // namespace
