@@ -154,8 +154,9 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
   const int64_t row = bad[0][0].item<int64_t>(), sample = predictions.samples[row].item<int64_t>();
   std::fprintf(
       stderr,
-      "fastweights: the prediction for series '%s' at time %g is not finite; the usual cause is a gap much "
-      "longer than the median: train with --set model.solver.max_step=1\n",
+      "fastweights: the prediction for series '%s' at time %g is not finite: look for extreme values with "
+      "'fastweights data info'; a Runge-Kutta method may be unstable over long gaps, solver.method flow is "
+      "not\n",
       printable(data.ids[static_cast<size_t>(sample)]).c_str(), predictions.times[row].item<double>());
   session.exit_status = 3;
   return false;
