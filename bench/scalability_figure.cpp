@@ -6,6 +6,7 @@
 #include "fastweights/gradcheck.h"
 #include "fastweights/optimise.h"
 #include "fastweights/run.h"
+#include "fastweights/tableau.h"
 #include "figures.h"
 
 /// A neural CDE's network has d x C outputs, which a fast weight programmer's does not: parameters and time
@@ -34,6 +35,7 @@ const std::vector<Line>& lines() {
 ModelConfig config_of(const std::string& model, int64_t hidden, int64_t channels) {
   ModelConfig config = named_model(model, {.channels = channels, .outputs = kOutputs});
   if (auto* fast = config.architecture.get_if<FastWeights>()) {
+    fast->solver.method = rk4();
     fast->hidden_size = hidden;
     fast->heads = std::max<int64_t>(1, hidden / 8);
     fast->feed_forward_size = 2 * hidden;
