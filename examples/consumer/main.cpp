@@ -9,8 +9,8 @@
 
 using namespace fastweights;
 
-/// A fast weight programmer as one layer of a larger torch network: irregular series of two kinds, told apart
-/// by a network of which the first layer reads the series.
+/// A fast weight programmer as one layer of a larger torch network: irregular series of two classes,
+/// separated by a network of which the first layer reads the series.
 int main() {
   torch::manual_seed(1);
   std::vector<Tensor> times, values;

@@ -2,7 +2,7 @@
 
 #include "architectures/baseline.h"
 
-/// Systems whose state z follows an equation that the signal drives: z' = f(x(t), x'(t), z).
+/// Architectures whose state z follows an equation that the signal drives: z' = f(x(t), x'(t), z).
 ///
 /// All that does not depend on z is made before the first step, for all stages of all steps at once: the
 /// signal, and the projections of it that the field needs. Steps then go through samples of like number of

@@ -2,7 +2,7 @@
 
 #include "architectures/baseline.h"
 
-/// States that go on by themselves between observations: z' = f(z), f a network of tanhs.
+/// States that evolve without input between observations: z' = f(z), f a network of tanhs.
 
 namespace fastweights {
 

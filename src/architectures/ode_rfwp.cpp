@@ -14,8 +14,8 @@
 ///     ODE first    u = evolve(h, dt),  W = W + rule(x_n, u),  h = read(x_n, W)
 ///     data first   W = W + rule(x_n, h),  u = read(x_n, W),  h = evolve(u, dt)
 ///
-/// At other rows the state only goes on. The latent variant draws its first state from what a GRU says that
-/// has read all rows.
+/// At other rows the state only evolves. The latent variant draws its first state from a distribution that a
+/// GRU computes from all rows.
 
 namespace fastweights {
 namespace {

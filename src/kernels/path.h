@@ -44,7 +44,7 @@ struct Pieces {
 };
 
 /// Values and derivatives [count, channels] at the given times. A knot belongs to the piece on its left;
-/// outside the range the first or last piece goes on.
+/// outside the range the first or last piece is extrapolated.
 template <typename T>
 void path_sample(const Pieces<T>& pieces, const double* times, int64_t count, T* value,
                  T* derivative) noexcept;

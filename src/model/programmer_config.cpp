@@ -71,9 +71,9 @@ void check_memory(const ProgrammerConfig& c) {
     parameters += static_cast<double>(c.channels) * (is_map ? state : w.signal);
   }
   if (c.initial == InitialWeights::StaticFeatures) {
-    const double numbers = is_map ? state : w.keys + w.values + static_cast<double>(c.heads);
+    const double outputs = is_map ? state : w.keys + w.values + static_cast<double>(c.heads);
     parameters +=
-        static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + numbers);
+        static_cast<double>(c.static_hidden_size) * (static_cast<double>(c.static_features) + outputs);
   }
   std::vector<SizeKey> keys = {{"hidden_size", c.hidden_size}, {"channels", c.channels},
                                {"outputs", c.outputs},         {"static_features", c.static_features},

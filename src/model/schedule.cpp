@@ -9,7 +9,7 @@
 namespace fastweights {
 namespace {
 
-using Lists = std::vector<std::vector<double>>;  // numbers of each sample
+using Lists = std::vector<std::vector<double>>;  // of each sample
 
 Lists lists_of(const RaggedTimes& ragged) {
   const Tensor times = ragged.times.detach().contiguous();
@@ -102,12 +102,12 @@ SharedTimes share(const Lists& ts, double end) {
   shared.ts.push_back(end);
   std::sort(shared.ts.begin(), shared.ts.end());
   shared.ts.erase(std::unique(shared.ts.begin(), shared.ts.end()), shared.ts.end());
-  const auto place = [&](double t) {
+  const auto index_of = [&](double t) {
     return std::lower_bound(shared.ts.begin(), shared.ts.end(), t) - shared.ts.begin();
   };
   for (const auto& list : ts) {
-    for (size_t j = 1; j < list.size(); ++j) shared.rows.push_back(place(list[j]));
-    shared.last.push_back(place(list.back()));
+    for (size_t j = 1; j < list.size(); ++j) shared.rows.push_back(index_of(list[j]));
+    shared.last.push_back(index_of(list.back()));
   }
   return shared;
 }
@@ -121,7 +121,7 @@ double smallest_gap(const Signal& signal) {
 
 bool is_constant(const Tensor& x) { return (x == x[0]).all().item<bool>(); }
 
-// the published way: one grid for everybody
+// as published: one grid for the whole batch
 Schedule shared_schedule(const SharedOptions& config, const Signal& signal, const Lists& ts,
                          Schedule schedule) {
   const SolverConfig& s = config.solver;
@@ -184,7 +184,7 @@ Schedule make_schedule(const SharedOptions& config, const Signal& signal, const 
         regular ? regular_points(ts[b].front(), ts[b].back(), regular->size) : knots[b];
     grids.push_back(sample_grid(ts[b], points, regular ? 1e-9 * regular->size : 0, between));
   }
-  // plain numbers are faster where everybody has the same; in the last bits they are not the same
+  // one list of times is faster where all samples have the same; it differs in the last bits
   if (!config.deterministic && all_equal(ts) && all_equal(grids) && strictly_rising(ts[0]) &&
       strictly_rising(grids[0])) {
     schedule.ts = at::tensor(ts[0], at::kDouble);

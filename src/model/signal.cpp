@@ -64,12 +64,12 @@ Tensor with_end(const Tensor& rows, const Tensor& offsets, const Tensor& ends) {
   return result;
 }
 
-// rows of a table that is wherever it is
+// rows of a table on any device
 Tensor select_rows(const Tensor& table, const Tensor& rows) {
   return table.index_select(0, on_device(rows, table.device()));
 }
 
-RaggedTimes behind(const RaggedTimes& times) {
+RaggedTimes just_after_each(const RaggedTimes& times) {
   return {at::nextafter(times.times, at::full_like(times.times, INFINITY)), times.offsets};
 }
 
@@ -185,10 +185,10 @@ Samples Signal::at(const Time& time) const {
 Samples Signal::inside(const RaggedTimes& times) const {
   const RaggedTimes there = {on_device(times.times, device()), times.offsets};
   if (is<LogSignatures>()) {
-    const Tensor value = control_.sample(behind(there)).value;
+    const Tensor value = control_.sample(just_after_each(there)).value;
     return {value, value};
   }
-  if (is<Hold>()) return {control_.sample(behind(there)).value, {}};
+  if (is<Hold>()) return {control_.sample(just_after_each(there)).value, {}};
   return control_.sample(there);
 }
 
@@ -197,7 +197,7 @@ Samples Signal::sample(const RaggedTimes& times) const {
     const Tensor value = control_.sample(times).value;
     return {value, value};
   }
-  if (is<Hold>()) return {control_.sample(behind({times.times.detach(), times.offsets})).value, {}};
+  if (is<Hold>()) return {control_.sample(just_after_each({times.times.detach(), times.offsets})).value, {}};
   return control_.sample(times);
 }
 
@@ -205,18 +205,18 @@ Tensor Signal::clock(const RaggedTimes& times) const {
   if (!map_clock_) {
     const Tensor clock = times.times / time_unit_;
     if (!is<LogSignatures>()) return clock;
-    // behind the last window time stands still
+    // after the last window time stands still
     const Tensor last = control_.end().repeat_interleave(sample_lengths(times.offsets));
     return at::minimum(clock, last);
   }
   Tensor result = at::empty_like(times.times);
-  const Tensor wanted = times.times.contiguous(), from = map_.series.contiguous(),
+  const Tensor requested = times.times.contiguous(), from = map_.series.contiguous(),
                to = map_.clock.contiguous();
   const int64_t *q = times.offsets.data_ptr<int64_t>(), *o = map_.offsets.data_ptr<int64_t>();
-  const double *t = wanted.data_ptr<double>(), *x = from.data_ptr<double>(), *y = to.data_ptr<double>();
+  const double *t = requested.data_ptr<double>(), *x = from.data_ptr<double>(), *y = to.data_ptr<double>();
   for (int64_t b = 0; b + 1 < map_.offsets.size(0); ++b) {
     for (int64_t i = q[b]; i < q[b + 1]; ++i) {
-      // the last border at or before t; behind the last one time stands still
+      // the last border at or before t; after the last border time stands still
       const int64_t left = std::max<int64_t>(std::upper_bound(x + o[b], x + o[b + 1], t[i]) - x - 1, o[b]);
       double now = y[left];
       if (left + 1 < o[b + 1]) {

@@ -40,7 +40,7 @@ Tensor metric_of(const Linear& layer) {
   const double* g = square.data_ptr<double>();
   double largest = 0;
   for (int64_t i = 0; i < size; ++i) largest = std::max(largest, g[i * size + i]);
-  // filled up to whole vectors, as the kernel wants it
+  // padded to whole vectors, as the kernel requires
   const auto bytes = static_cast<int64_t>(at::elementSize(layer.weight.scalar_type()));
   const int64_t row = kernels::normalise_row(size - 1, bytes);
   Tensor metric = at::zeros({size, row}, at::kDouble);
@@ -66,7 +66,7 @@ constexpr int64_t kRows = 4096;
 struct Sources {
   Tensor keys, values;              // [R, C], values may be undefined
   Tensor key_gram, value_gram;      // [C + 1, C + 1], the values' may be undefined
-  Tensor key_metric, value_metric;  // R^T of these, as the kernel wants it
+  Tensor key_metric, value_metric;  // R^T of these, as the kernel requires
 
   int64_t rows() const { return keys.size(0); }
   int64_t channels() const { return keys.size(1); }

@@ -89,7 +89,7 @@ struct Passes {
   int64_t blocks = 1;
 };
 
-// whether a gradient of the series' values is wanted, too: some kernels have none
+// whether to compare the gradient of the series' values, too: some kernels have none
 enum class SeriesGradient { No, Yes };
 
 Passes run_passes(ProgrammerConfig config, const CaseBatch& batch, Backend backend, at::ScalarType type,
@@ -185,7 +185,7 @@ std::vector<SelftestResult> engine_results(const EngineCase& engine_case) {
       engine_errors(engine_case.config, engine_case.batch, {kTypes[0].type, kTypes[1].type});
   std::vector<SelftestResult> results;
   for (size_t i = 0; i < errors.size(); ++i) {
-    // a GPU comes behind the types of the CPU
+    // the results of a GPU follow those of the CPU
     const Type& type = kTypes[i < 2 ? i : 0];
     results.push_back({message(errors[i].backend, ": ", engine_case.name, ", ", type.name),
                        errors[i].largest(), type.tolerance,

@@ -8,8 +8,8 @@
 
 namespace fastweights {
 
-/// When outputs are wanted: at the end of each series; or at their beginnings, at observations, in between
-/// and at their ends, other ones for each series and none for some.
+/// Output times: the end of each series; or beginnings, observations, times in between and ends, different
+/// for each series and none for some.
 enum class CaseOutputs { Ends, Between };
 
 enum class CaseTimes { Irregular, Regular };
@@ -42,7 +42,7 @@ struct EngineErrors {
 };
 
 /// The engine in each of these types against the definition in float64, on parameters and data that float32
-/// can hold; and, where there is one, the GPU's in float32 behind them.
+/// can hold; then, if there is a GPU, its engine in float32.
 std::vector<EngineErrors> engine_errors(const ProgrammerConfig& config, const CaseBatch& batch,
                                         const std::vector<at::ScalarType>& types);
 

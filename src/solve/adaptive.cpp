@@ -206,12 +206,12 @@ void Search::move_on(const StepResult& step, const Span& span, const std::vector
   y_ = at::where(moved, step.y1, y_);
   slope_ = at::where(moved, last, slope_);
   if (std::find(jumped.begin(), jumped.end(), true) != jumped.end()) {
-    // everyone is asked at his own time, the answer counts only for those who jumped
+    // each sample is evaluated at its own time; the value counts only for samples that jumped
     slope_ = at::where(mask(jumped), f_(just_after(span.t1), y_), slope_);
   }
 }
 
-// the group stops here and keeps what it has; the others go on
+// the group stops here and keeps its state; the others continue
 void Search::fail(Outcome outcome, StepGroup& group) {
   group.failed = true;
   if (!result_.status) return;

@@ -166,7 +166,7 @@ Solution adaptive_solve(const Field& f, const Tensor& y0, const Tensor& ts, cons
   const bool record_search =
       record && steps.control == ErrorControl::Joint && options.gradient == Gradient::Exact;
   const bool needs_graph = y0.requires_grad() || ts.requires_grad() || needs_gradient(options.parameters);
-  // whether the field itself uses something that wants a gradient shows only in its slopes
+  // whether the field itself uses something that requires a gradient shows only in its slopes
   if (record && !record_search && !needs_graph && options.gradient == Gradient::Exact)
     counted.watch_gradients();
   SearchResult search;

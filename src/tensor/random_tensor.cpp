@@ -40,11 +40,11 @@ Tensor dropout_mask(at::IntArrayRef shape, double rate, Random& random, at::Scal
 }
 
 Tensor device_dropout_mask(at::IntArrayRef shape, double rate, Random& random, const at::Device& device,
-                           const Tensor& more_seed) {
+                           const Tensor& device_seed) {
   check_rate(rate);
   Tensor mask = at::empty(shape, at::TensorOptions(at::kFloat).device(device));
   kernels::cuda_dropout(mask.data_ptr<float>(), mask.numel(), rate, random.state(),
-                        more_seed.defined() ? more_seed.data_ptr<int64_t>() : nullptr, cuda_stream(mask));
+                        device_seed.defined() ? device_seed.data_ptr<int64_t>() : nullptr, cuda_stream(mask));
   random.skip(static_cast<uint64_t>(mask.numel()));
   return mask;
 }

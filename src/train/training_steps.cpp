@@ -18,7 +18,7 @@ namespace {
 constexpr double kTrainingShare = 0.25, kValidationShare = 0.1;
 // of a limit for steps
 constexpr int64_t kLeastLimit = int64_t{16} << 20;
-// series that tell how large all of them are
+// number of series from which the size of all is estimated
 constexpr int64_t kProbe = 64;
 // of the machine's memory, for data that are kept on the CPU
 constexpr double kHostShare = 0.5;

@@ -9,8 +9,8 @@
 #include "support/support.h"
 #include "tensor/autograd.h"
 
-/// Systems that go from row to row against their equations, written down for one sample and one row at a
-/// time.
+/// Architectures that process row by row, against their equations, written down for one sample and one row at
+/// a time.
 
 namespace fastweights::testing {
 

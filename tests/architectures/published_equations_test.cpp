@@ -1,8 +1,8 @@
 #include "architectures/cases.h"
 #include "tensor/autograd.h"
 
-/// Systems without files of the published code, against their equations written down row by row, sample by
-/// sample, in float64: values and gradients.
+/// Architectures without files of the published code, against their equations written down row by row, sample
+/// by sample, in float64: values and gradients.
 
 namespace fastweights {
 namespace {

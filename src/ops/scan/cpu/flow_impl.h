@@ -96,7 +96,7 @@ inline Psi<T> far_psi(Pack<T> e, Pack<T> x) noexcept {
   const Pack<T> zero = Pack<T>{}, one = all<T>(T{1}), far = all<T>(static_cast<T>(kFar));
   const auto negative = e < zero;
   const Pack<T> size = negative ? -e : e, beyond = size > far ? size - far : zero;
-  const Pack<T> wanted = beyond < x ? beyond : x, straight = wanted > zero ? wanted : zero;
+  const Pack<T> limited = beyond < x ? beyond : x, straight = limited > zero ? limited : zero;
   const Pack<T> rest = x - straight, safe = straight > zero ? x : one;
   const Psi<T> near = tanh_psi<T>(size - straight, decay_of<T>(rest));
   const Pack<T> share = straight > zero ? rest / safe : one;

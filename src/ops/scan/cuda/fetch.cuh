@@ -190,7 +190,7 @@ __device__ void make_factors(const Task& task, const Lane<K::kWidth>& lane, int 
   }
 }
 
-// psi and its derivatives in place of e, which stays behind them for queries
+// psi and its derivatives in place of e, which is kept after them for queries
 template <typename K, int Steps>
 __device__ void make_psi(const Task& task, const Lane<K::kWidth>& lane, Chunk<K, Steps>& chunk) {
   constexpr int kRows = Team<K::kWidth>::kRows;
