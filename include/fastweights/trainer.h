@@ -105,7 +105,9 @@ struct TrainerOptions {
   std::function<std::unique_ptr<Optimiser>(const Model& model)> optimiser = {};
   std::function<void(const TrainStep&)> on_step = {};    ///< called after each step
   std::function<void(const TrainEpoch&)> on_epoch = {};  ///< called after each epoch
-  Tf32 tf32 = Tf32::No;                                  ///< for steps and validation of this training only
+  /// For steps and validation of this training only. LibTorch's setting is that of the process: trainings in
+  /// several threads need the same value.
+  Tf32 tf32 = Tf32::No;
 };
 
 /// A model on a GPU is trained there.
