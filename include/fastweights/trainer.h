@@ -105,7 +105,7 @@ struct TrainerOptions {
   std::function<std::unique_ptr<Optimiser>(const Model& model)> optimiser = {};
   std::function<void(const TrainStep&)> on_step = {};    ///< called after each step
   std::function<void(const TrainEpoch&)> on_epoch = {};  ///< called after each epoch
-  Tf32 tf32 = Tf32::No;                                  ///< for steps and validation of this training only
+  Tf32 tf32 = Tf32::No;                                  ///< for steps and validation of this trainer only
 };
 
 /// A model on a GPU is trained there.
@@ -189,9 +189,9 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
 /// powers.
 double effective_rank(const Tensor& w);
 
-/// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head for other classes
-/// keeps its values), or all of those of a safetensors file with the names of the published code. Returns a
-/// sentence about what was copied.
+/// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head of another size
+/// keeps its random initial values), or all of those of a safetensors file with the names of the published
+/// code. Returns a sentence about what was copied.
 std::string initialise_from(const Model& model, const std::string& path);
 
 }  // namespace fastweights
