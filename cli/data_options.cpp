@@ -152,12 +152,12 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
   const Tensor bad = predictions.outputs.isfinite().all(1).logical_not().nonzero();  // [N, 1]
   if (bad.size(0) == 0) return true;
   const int64_t row = bad[0][0].item<int64_t>(), sample = predictions.samples[row].item<int64_t>();
-  std::fprintf(
-      stderr,
-      "fastweights: the prediction for series '%s' at time %g is not finite: look for extreme values with "
-      "'fastweights data info'; a Runge-Kutta method may be unstable over long gaps, solver.method flow is "
-      "not\n",
-      printable(data.ids[static_cast<size_t>(sample)]).c_str(), predictions.times[row].item<double>());
+  std::fprintf(stderr,
+               "fastweights: the prediction for series '%s' at time %g is not finite; usually a Runge-Kutta "
+               "method has crossed a long gap in one step: train with the default method, or with --set "
+               "model.solver.max_step=1\n",
+               printable(data.ids[static_cast<size_t>(sample)]).c_str(),
+               predictions.times[row].item<double>());
   session.exit_status = 3;
   return false;
 }

@@ -214,7 +214,7 @@ void add_train(CLI::App& program, Session& session) {
   app->add_option("--out,-o", command->out, "folder for the new run; must not contain one already");
   app->add_option("--model", command->model, "a name that 'fastweights models' lists; default: delta-cde");
   app->add_option("--folds", command->folds,
-                  "number of cross-validation folds; prints mean and deviation of the test metrics")
+                  "number of cross-validation folds; prints mean and standard deviation of the test metrics")
       ->check(CLI::Range(2, 1000));
   app->add_option(
       "--from", command->from,

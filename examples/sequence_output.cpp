@@ -41,8 +41,8 @@ int main() {
                    .control = {.path = Hold{}}, .hidden_size = 16, .initial = InitialWeights::Zero}});
   const auto error = [&](const Averages& batch) {
     // outputs at every time of the series
-    const RaggedTimes every_time = {batch.series.times, batch.series.offsets};
-    const ModelOutput output = model.forward({.series = batch.series, .output_times = every_time});
+    const RaggedTimes requested = {batch.series.times, batch.series.offsets};
+    const ModelOutput output = model.forward({.series = batch.series, .output_times = requested});
     return at::mse_loss(output.outputs, batch.targets);  // outputs [N, 1]
   };
 

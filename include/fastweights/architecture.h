@@ -58,8 +58,8 @@ struct ControlConfig {
 
 /// A step ends at every knot of the control and at every output. JSON: observations.
 struct ObservationSteps {
-  /// Equal steps between two neighbouring times. 0: two for a flow under a signal that varies between
-  /// observations or in a deep model, otherwise one.
+  /// Equal steps between two neighbouring times. 0: two for a flow in a deep model or under a signal that
+  /// varies between observations, otherwise one.
   int64_t parts = 0;
   double max_step = 0;  ///< longer steps are divided; 0: no limit
   /// How stages at the edge of a step evaluate the control; not Shortened.
@@ -72,20 +72,20 @@ struct RegularSteps {
   StageEdges edges = StageEdges::Inside;  ///< not Shortened
 };
 
-/// The steps of a model. Sizes are in the model's time: the series' time divided by time_unit, or windows.
+/// The steps of a model. Sizes are in solver time: the time of the series divided by time_unit, or windows
+/// or knots passed.
 /// - FixedSteps, JSON shared_grid, as published: one grid for the whole batch, and outputs inside a step are
 ///   interpolated linearly. Size 0 is the smallest gap between times. Series must begin and end together.
 /// - AdaptiveSteps, JSON adaptive: the model sets stop and jump times.
 using ModelSteps = std::variant<ObservationSteps, RegularSteps, FixedSteps, AdaptiveSteps>;
 
 struct SolverConfig {
-  /// A method that method() knows by name. Empty, JSON auto: flow for fast weights whose rule has one, with
-  /// sigmoid rates and without adaptive steps, a shared grid or the adjoint; otherwise rk4.
+  /// A method that method() knows by name. Empty, JSON auto: see docs/models.md, Steps.
   std::optional<Method> method = {};
   ModelSteps steps = ObservationSteps{};
   Gradient gradient = Gradient::Exact;
-  /// Bytes beyond the data: a limit of the fused engine, and the size of the checkpoints of the definition.
-  /// 0: chosen by the library.
+  /// Bytes beyond the data: limit of the fused engine, or of the states that Checkpointed stores. 0:
+  /// automatic.
   int64_t memory_limit = 0;
 };
 
@@ -148,7 +148,7 @@ struct DataShape {
   bool per_row = false;        ///< whether the task has an output at every row
 };
 
-/// A name for `--model`: an architecture with some of its options set.
+/// A name for `--model` and `RunSetup::model`: an architecture with some of its options set.
 struct NamedModel {
   std::string name;       ///< "delta-cde"
   std::string sentence;   ///< description in one line

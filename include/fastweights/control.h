@@ -10,10 +10,10 @@
 ///
 /// | path         | through the data as         | x(t) and x'(t) depend on                                  |
 /// |--------------|-----------------------------|-----------------------------------------------------------|
-/// | NaturalCubic | smoothest interpolant       | all observations, also later ones: **not causal**         |
-/// | HermiteCubic | slopes from the left        | up to the first observation at or after t: delay one gap  |
-/// | Linear       | straight lines              | up to the first observation at or after t: delay one gap  |
-/// | Rectilinear  | time first, then the values | observations at or before t: **no delay**                 |
+/// | NaturalCubic | smoothest interpolant       | all observations, also later ones                         |
+/// | HermiteCubic | slopes from the left        | up to the first observation at or after t: one gap ahead  |
+/// | Linear       | straight lines              | up to the first observation at or after t: one gap ahead  |
+/// | Rectilinear  | time first, then the values | observations at or before t: **no lookahead**             |
 ///
 /// "One gap" is the time from t to the next observation of the same channel; a missing value widens the gap.
 /// After the last observation of a channel its path is constant (but see EndFilling). Before its first
@@ -56,8 +56,8 @@ struct Samples {
   Tensor derivative;  // [..., C]
 };
 
-/// False for NaturalCubic, which depends on all observations; true for the others, which depend on none after
-/// the next one.
+/// Whether the path at t depends on no observation after the next one: false for NaturalCubic only. Only
+/// Rectilinear depends on none after t.
 bool is_causal(const Interpolation& interpolation);
 
 /// One path per sample. Differentiable with respect to the values of the series (not to its times) and the

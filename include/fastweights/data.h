@@ -100,7 +100,7 @@ struct ReadOptions {
   std::string time_unit = {};
   SpeechForm speech = SpeechForm::Mfcc;
   bool skip_bad = false;   ///< omit malformed files of a folder and list them in DataHead::skipped
-  int64_t read_limit = 0;  ///< bytes that reading a file may take; 0: half of the machine's memory
+  int64_t read_limit = 0;  ///< bytes that reading a file may take; 0: automatic, see docs/data_formats.md
   /// Called repeatedly with the number of files read so far and their total.
   std::function<void(int64_t, int64_t)> progress = {};
 };
@@ -149,9 +149,9 @@ struct PrepareConfig {
   double clip = 10;          ///< scaled values are clipped to [-clip, clip]; 0: no clipping
   bool time_channel = true;  ///< adds elapsed time as the first channel
   bool intensity = false;    ///< adds a channel per channel: the number of observations so far
-  /// Elapsed time, in median gaps, and counts at the end of a mean series; never scaled up; 0: not scaled.
+  /// Elapsed time (in median gaps) and counts are scaled down so that a mean series ends here; 0: never.
   double typical_time = 3, typical_count = 10;
-  double usual_gaps = 0.95;  ///< share of usual gaps; model time saturates over longer ones; 0: off
+  double usual_gaps = 0.95;  ///< fraction of usual gaps; model time saturates over longer ones; 0: off
 };
 
 struct Scale {

@@ -9,7 +9,8 @@
 #include <vector>
 
 /// Structs as lists of named fields. One function per struct is used to write, read, compare and list
-/// configurations.
+/// configurations. The library finds the function of a nested struct by its name, visit_fields; an
+/// architecture passes the function of its options itself, under any name (ArchitectureSpec::fields).
 ///
 ///     struct Options { int64_t width = 16; Kind kind = Kind::Plain; };
 ///     inline void visit_fields(Options& o, Fields& field) { field("width", o.width); field("kind", o.kind);

@@ -111,7 +111,8 @@ inline const FastWeights& fast_weights(const ModelConfig& config) {
 SolverConfig* solver_of(ModelConfig& config);
 const SolverConfig* solver_of(const ModelConfig& config);
 
-/// An architecture as functions on its own options; make_architecture_type() creates its row of the registry.
+/// An architecture as functions on its own options; make_architecture_type() creates its row of the registry,
+/// for the CPU: one that supports GPUs sets ArchitectureType::devices.
 template <typename Options>
 struct ArchitectureSpec {
   /// Names in JSON with the default options of each; most architectures have one.
@@ -124,6 +125,7 @@ struct ArchitectureSpec {
   std::shared_ptr<const Network> (*make)(const ModelConfig&, const Options&, const ModelOptions&);
   /// Returns the member that holds the solver, if there is one.
   SolverConfig* (*solver)(Options&) = nullptr;
+  /// Names for `--model` and RunSetup::model.
   std::vector<NamedModel> models;
 };
 

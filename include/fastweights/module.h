@@ -34,7 +34,8 @@ class SeriesModuleImpl : public torch::nn::Module {
   /// One row per series: [B, O]. In training mode every call draws new dropout masks.
   Tensor forward(const RaggedSeries& series) { return run({.series = series}).outputs; }
 
-  /// The complete output of the model; throws if the solve failed.
+  /// The complete output, also for static features and output times, which a Sequential cannot pass; throws
+  /// if the solve failed.
   ModelOutput run(const ModelInput& input) {
     ForwardOptions options;
     if (is_training()) options = {.mode = Mode::Train, .seed = seed_++};

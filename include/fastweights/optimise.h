@@ -18,8 +18,8 @@ struct StepGradient {
   Tensor norm;                       // []: 2-norm over all parameters; not finite if the loss is not
 };
 
-/// Updates parameters from gradients; Trainer accepts any optimiser. On a GPU, work between begin_step()
-/// calls may be recorded and replayed.
+/// Updates parameters from gradients; Trainer accepts any class derived from this one. On a GPU, work between
+/// begin_step() calls may be recorded and replayed.
 class Optimiser {
  public:
   virtual ~Optimiser() = default;
@@ -54,7 +54,8 @@ struct AdamState {
   std::vector<int64_t> steps;
 };
 
-/// Adam as PyTorch computes it:
+/// Adam as PyTorch computes it, for a loop of your own. It is not an Optimiser; a Trainer uses Adam if
+/// TrainerOptions::optimiser is empty.
 ///   m = beta1 m + (1 - beta1) g     s = beta2 s + (1 - beta2) g^2
 ///   parameter -= learning_rate / (1 - beta1^t)  m / (sqrt(s) / sqrt(1 - beta2^t) + epsilon)
 class Adam {

@@ -83,7 +83,7 @@ enum class Read { Plain, Transposed };
 //     Oja    W += eta y (x) (x - W^T y)    W'(t) = eta y (x) (x - W^T y)
 //
 // With one unit (V = 1) Oja's W converges to the first principal component of the inputs; with several, its
-// rows span the first V of them. The rules are those of rule.h, hebb() and oja(), or a custom one: x is the
+// rows span the first V of them. The rules are hebb() and oja() above, or a custom one: x is the
 // key, y the value and eta the rate, without activations. Since y depends on W, `scan` does not apply.
 
 /// One update of w [..., V, K] by x [..., K], with y = W x before the update.

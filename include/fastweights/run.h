@@ -61,7 +61,7 @@ struct RunSetup {
   std::string model = "delta-cde";  ///< one of model_names()
   std::string preset = {};          ///< sizes, see preset_settings()
   Settings settings = {};           ///< override preset and defaults
-  DataConfig source = {};           ///< where the data come from, stored in config.json
+  DataConfig source = {};           ///< path and columns of the data; without it, commands need DATA
   /// A run or a model file to copy parameters from, see initialise_from(); empty: random parameters.
   std::string initialise_from = {};
 };

@@ -36,9 +36,10 @@ struct Adams {
 };
 
 /// Each step in closed form: keys, values and rates are those of the middle of the step and constant over it,
-/// and the rule's equation is then solved exactly (scan.h and models). Stable for steps of any length. Exact
-/// if the signal is constant over each step, otherwise of order 2. Every rule but oja_softmax and custom ones
-/// has a flow. solve() rejects it, since it does not know its field.
+/// and the rule's equation is then solved exactly. Stable for steps of any length. Exact if the signal is
+/// constant over each step, otherwise of order 2. hebb, oja, delta_pre and delta_post have a flow, with
+/// sigmoid rates (hebb with any). Only scan() and models support it; solve() rejects it: a flow needs the
+/// rule, not only a field.
 struct Flow {
   bool operator==(const Flow&) const = default;
 };

@@ -31,7 +31,7 @@ struct TaskConfig {
 TaskKind task_kind(const DataSet& data, const TaskConfig& config);
 
 /// fit_preparation() for a task. Forecasting and imputation hold values out, so times since the last observed
-/// row are longer than gaps of the data; they are usual, too.
+/// row are longer than gaps of the data; the usual gap is at least as long as these times.
 Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
                             const PrepareConfig& config, const TaskConfig& task);
 

@@ -191,9 +191,9 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
 /// powers.
 double effective_rank(const Tensor& w);
 
-/// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head for other classes
-/// keeps its values), or all of those of a safetensors file with the names of the published code. Returns a
-/// sentence about what was copied.
+/// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head of another size
+/// keeps its random initial values), or all of those of a safetensors file with the names of the published
+/// code. Returns a sentence about what was copied.
 std::string initialise_from(const Model& model, const std::string& path);
 
 }  // namespace fastweights

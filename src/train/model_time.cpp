@@ -195,7 +195,7 @@ std::string gap_note(const std::vector<const PreparedData*>& parts, const Prepar
   std::snprintf(longest, sizeof longest, "%.3g", found.longest / usual);
   return message(found.count, " of ", found.series,
                  " series have gaps far longer than usual in training (longest: ", longest,
-                 " usual gaps, series '", found.id, "'); model time saturates there",
+                 " times the usual gap, series '", found.id, "'); model time saturates there",
                  method_note(model, found.longest_step));
 }
 

@@ -192,8 +192,8 @@ TEST_F(GapRun, LongGapsAreNoted) {
   DataSet data = data_;
   data.times[static_cast<size_t>(data.offsets[4]) - 1] += 1e6 * usual;
   EXPECT_EQ(trained.predict(data).note,
-            "1 of 24 series have gaps far longer than usual in training (longest: 1e+06 usual gaps, series "
-            "'s3'); model time saturates there");
+            "1 of 24 series have gaps far longer than usual in training (longest: 1e+06 times the usual "
+            "gap, series 's3'); model time saturates there");
   TrainedModel plain = trained;
   plain.preparation.usual_gap = 0;
   EXPECT_EQ(plain.predict(data).note, "");
