@@ -3,7 +3,6 @@ import os
 import re
 import stat
 import struct
-import subprocess
 import threading
 import zipfile
 import zlib
@@ -153,12 +152,6 @@ def special_files(attack, model, table):
             attack.expect(outcome.code == 0 if name == "null" else is_sentence(outcome), f"--out on {name}: {outcome}")
     except PermissionError:
         attack.notes.append("no right to make devices")
-    # a link that waits at the temporary name
-    victim, out = write(attack.path("victim"), "untouched"), attack.path("linked.csv")
-    subprocess.run(["sh", "-c", 'ln -s "$1" "$2.part$$"; ln -s "$1" "$2.tmp"; exec "$0" predict "$3" "$4" --out "$2"',
-                    attack.options.program, victim, out, model, table], env=attack.environment(), cwd=attack.work,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    attack.expect(read(victim) == b"untouched", "a link at the temporary name was followed")
     outcome = attack.run("data", "convert", table, "--out", attack.path("limited.csv"), sizes=512)
     attack.expect(is_sentence(outcome), f"a limit of file sizes: {outcome}")
 
