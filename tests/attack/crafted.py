@@ -80,6 +80,20 @@ def long_cell(attack):
     refused(attack, "a name of 500 kB", "data", "info", file, names="wide.csv")
 
 
+def nested_settings(attack, table):
+    """Settings that are nested deeply enough to exhaust the stack of a recursion."""
+    out = ["--out", attack.path("run nested"), *TRAIN]
+    for name, text in (("lists", '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"), ("unclosed", "[" * 100_000),
+                       ("objects", '{"a":' * 40_000 + "1" + "}" * 40_000), ("twice", '{"task": {}, "task": {}}')):
+        file = write(attack.path(f"nested {name}.json"), text)
+        refused(attack, f"--config with {name}", "train", table, "--config", file, *out, names=os.path.basename(file))
+        folder = attack.path("folds " + name)
+        write(os.path.join(folder, "folds.json"), text)
+        refused(attack, f"folds.json with {name}", "train", table, "--resume", folder, names="folds.json")
+    refused(attack, "--set with many dots", "train", table, "--set", ".".join("a" * 60_000) + "=1", *out)
+    refused(attack, "--set with many lists", "train", table, "--set", "task.kind=" + "[" * 60_000, *out)
+
+
 def latin_names(attack):
     """Names that are not UTF-8: a model, or an error before the first epoch."""
     rows = [b"id,time,temp\xe9rature,label"]
@@ -284,7 +298,8 @@ def crafted(attack):
     attack.works("train", table, "--out", model, *TRAIN)
     before = run_bytes(model)
     cases = [lambda: overflowing_shape(attack), lambda: bomb(attack), lambda: sound_claim(attack), lambda: flood(attack),
-             lambda: long_cell(attack), lambda: latin_names(attack), lambda: extreme_values(attack),
+             lambda: long_cell(attack), lambda: nested_settings(attack, table),
+             lambda: latin_names(attack), lambda: extreme_values(attack),
              lambda: special_files(attack, model, table), lambda: names_in_output(attack, table),
              lambda: cut_table(attack, table), lambda: flipped_bits(attack, model, table),
              lambda: damaged_run(attack, model), lambda: large_models(attack, table), lambda: caches(attack, table)]

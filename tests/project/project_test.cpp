@@ -146,6 +146,20 @@ TEST(Project, EveryTestIsBuilt) {
   EXPECT_GT(tests, 80u);
 }
 
+// text becomes JSON in one place, which limits its depth: the library writes and compares by recursion
+TEST(Project, JsonIsReadWithALimitOfItsDepth) {
+  const std::regex raw(R"(json::(parse|accept|from_\w+)\(|>> *json\b)", std::regex::icase);
+  EXPECT_TRUE(std::regex_search(std::string("const Json json = Json::parse(text);"), raw));
+  EXPECT_TRUE(std::regex_search(std::string("nlohmann::ordered_json::parse(in)"), raw));
+  for (const SourceFile& file : sources()) {
+    const bool product =
+        file.path.starts_with("src/") || file.path.starts_with("include/") || file.path.starts_with("cli/");
+    if (!product || file.path == "src/base/json_fields.cpp") continue;
+    for (const std::string& line : file.lines)
+      EXPECT_FALSE(std::regex_search(line, raw)) << file.path << ": use parse_json(): " << line;
+  }
+}
+
 TEST(Project, FilesIncludeTheirOwnLayerAndThoseBelow) {
   for (const SourceFile& file : sources()) {
     if (file.path.rfind("src/", 0) != 0 && file.path.rfind("include/", 0) != 0) continue;
