@@ -100,7 +100,7 @@ struct ReadOptions {
   std::string time_unit = {};
   SpeechForm speech = SpeechForm::Mfcc;
   bool skip_bad = false;   ///< omit malformed files of a folder and list them in DataHead::skipped
-  int64_t read_limit = 0;  ///< bytes that reading a file may take; 0: half of the machine's memory
+  int64_t read_limit = 0;  ///< bytes that reading a file may take; 0: half of the memory
   /// Called repeatedly with the number of files read so far and their total.
   std::function<void(int64_t, int64_t)> progress = {};
 };

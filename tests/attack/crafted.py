@@ -80,6 +80,30 @@ def long_cell(attack):
     refused(attack, "a name of 500 kB", "data", "info", file, names="wide.csv")
 
 
+def little_text(attack):
+    """Text of which a few bytes each describe a series, a column, a class or a dimension, with --read-limit."""
+    limit = 10_000_000 if attack.options.short else 50_000_000
+    count = limit // 25
+    small = attack.run("data", "info", write(attack.path("small.csv"), "id,time,x\na,0,1\n"), "--threads", "1")
+    numbers = [f"{i:x}" for i in range(count)]
+    sets = {"labels.csv of many series": ("many/labels.csv", "id,label\n" + ",\n".join(numbers) + ",\n", "many"),
+            "a header of many columns": ("columns.csv", "id,time," + ",".join(numbers) + "\n", None),
+            "a row of many fields": ("fields.csv", "id,time,x\na,0,1" + "," * count + "\n", None),
+            "many classes": ("classes.ts", "@classLabel true " + " ".join(numbers) + "\n@data\n1:1\n", None),
+            "many classes in braces": ("classes.arff", "@attribute x numeric\n@attribute c {" + ",".join(numbers) +
+                                       "}\n@data\n1,1\n", None),
+            "many dimensions": ("dimensions.arff", "@attribute d relational\n@attribute x numeric\n@end d\n@data\n'" +
+                                "1\\n" * count + "1'\n", None),
+            "a stay of many columns": ("stays/p1.psv", "|" * (limit // 3) + "\n", "stays")}
+    for name, (file, text, folder) in sets.items():
+        path = attack.path(file)
+        write(path, text)
+        # the text, what it describes, and as much again for what the allocator keeps
+        refused(attack, name, "data", "info", attack.path(folder) if folder else path, "--threads", "1", "--no-cache",
+                "--read-limit", str(limit), names=os.path.basename(file), memory=small.peak + 3 * limit, seconds=60)
+        os.remove(path)
+
+
 def nested_settings(attack, table):
     """Settings that are nested deeply enough to exhaust the stack of a recursion."""
     out = ["--out", attack.path("run nested"), *TRAIN]
@@ -298,7 +322,7 @@ def crafted(attack):
     attack.works("train", table, "--out", model, *TRAIN)
     before = run_bytes(model)
     cases = [lambda: overflowing_shape(attack), lambda: bomb(attack), lambda: sound_claim(attack), lambda: flood(attack),
-             lambda: long_cell(attack), lambda: nested_settings(attack, table),
+             lambda: long_cell(attack), lambda: little_text(attack), lambda: nested_settings(attack, table),
              lambda: latin_names(attack), lambda: extreme_values(attack),
              lambda: special_files(attack, model, table), lambda: names_in_output(attack, table),
              lambda: cut_table(attack, table), lambda: flipped_bits(attack, model, table),
