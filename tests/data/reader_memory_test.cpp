@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kLimit = 4'000'000;
 
-// a set whose files take at most 4 MB, and of which reading would take 40 MB or more
+// a set whose files take at most 4 MB, and which would take five times as much without a limit, or more
 struct LargeSet {
   std::string name, path;
   std::vector<std::pair<std::string, std::string>> files;
