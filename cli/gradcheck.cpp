@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/json_fields.h"
 #include "commands.h"
 #include "fastweights/environment.h"
 #include "fastweights/published.h"
@@ -43,7 +43,7 @@ ModelConfig chosen_config(const GradcheckCommand& command) {
   if (!command.model.empty()) {
     config = named_model(command.model, {.channels = command.series.channels, .outputs = 2});
     // small, and without dropout
-    const nlohmann::json keys = nlohmann::json::parse(to_json(config));
+    const Json keys = parse_json(to_json(config));
     const int64_t heads = keys.value("heads", int64_t{0});
     config = with_setting(config, "hidden_size", std::to_string(heads > 4 ? heads : 8));
     for (const char* key : {"dropout", "value_dropout"}) {

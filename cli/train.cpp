@@ -56,7 +56,7 @@ Settings settings_of(const TrainCommand& command) {
 void print_result(const TrainCommand& command, const std::string& folder, const RunResult& result) {
   if (command.json) {
     std::printf("{\"run\": %s, \"best_epoch\": %lld, \"result\": %s}\n", shown_dump(folder).c_str(),
-                static_cast<long long>(result.best_epoch), Json::parse(to_json(result)).dump().c_str());
+                static_cast<long long>(result.best_epoch), parse_json(to_json(result)).dump().c_str());
     return;
   }
   if (command.quiet) return;

@@ -3,6 +3,7 @@
 #include <fastweights/train.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 using namespace fastweights;
@@ -82,8 +83,9 @@ const ArchitectureType& architecture_type(const MeanNet&) {
 
 int main() {
   add_architecture(architecture_type(MeanNet{}));
-  const std::string folder = std::filesystem::temp_directory_path() / "fastweights_own_architecture";
-  std::filesystem::remove_all(folder);
+  // a name that nobody else has
+  std::string folder = std::filesystem::temp_directory_path() / "fastweights-XXXXXX";
+  if (!mkdtemp(folder.data())) return 1;
   const DataSet data = read_data("spirals");
   const Comparison comparison = compare(
       {.folder = folder, .models = {"mean-net", "gru"}, .setup = {.settings = {{"training.epochs", "5"}}}},

@@ -192,7 +192,7 @@ std::vector<std::pair<std::string, std::string>> known_sets();
 
 /// Downloads and unpacks a known set into `data_dir`/`name`, unless that folder exists, and returns the
 /// folder, which appears only when it is complete. Needs libcurl, and libarchive for archives. `progress` is
-/// called with the bytes so far and in total (0: unknown), `note` for each file without a published checksum.
+/// called with the bytes so far and in total (0: unknown), `note` for each file without a known checksum.
 std::string fetch_data(const std::string& name, const std::string& data_dir,
                        const std::function<void(int64_t, int64_t)>& progress = {},
                        const std::function<void(const std::string&)>& note = {});

@@ -143,7 +143,7 @@ void write_report(const std::string& folder, const DataSet& data);
 RunConfig read_run_config(const std::string& folder);
 /// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither.
 std::string run_folder(const std::string& path);
-/// Fingerprint that changes when the data change.
+/// Changes with nearly every change of the data: of large sets it covers a sample of the values.
 std::string fingerprint(const DataSet& data);
 
 /// Series of a data set to evaluate a run on: "train", "validation", "test" or "all". An empty name stands

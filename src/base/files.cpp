@@ -267,6 +267,26 @@ std::string read_file(const std::string& path) {
   return bytes;
 }
 
+GrowingFile::GrowingFile(const std::string& path, Start start) : path_(path) {
+  const int how = start == Start::Empty ? O_TRUNC : O_APPEND;
+  file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | how, 0644);
+  if (file_ < 0) throw std::runtime_error(path_ + ": cannot be opened: " + std::strerror(errno));
+}
+
+GrowingFile::~GrowingFile() {
+  if (file_ >= 0) ::close(file_);
+}
+
+void GrowingFile::append(std::string_view bytes) {
+  const int error = write_all(file_, {bytes});
+  if (error != 0) throw std::runtime_error(path_ + ": cannot be written: " + std::strerror(error));
+}
+
+void GrowingFile::close() {
+  if (::close(std::exchange(file_, -1)) != 0)
+    throw std::runtime_error(path_ + ": cannot be written: " + std::strerror(errno));
+}
+
 void replace_file(const std::string& path, const std::vector<std::string_view>& pieces) {
   const int error = replace(path, pieces);
   if (error != 0) throw std::runtime_error(path + ": cannot be written: " + std::strerror(error));

@@ -19,4 +19,23 @@ std::string read_file(const std::string& path);
 void replace_file(const std::string& path, const std::vector<std::string_view>& pieces);
 void replace_file(const std::string& path, std::string_view contents);
 
+/// A file that grows piece by piece, such as a download. A link at its name is an error. Errors name the
+/// file.
+class GrowingFile {
+ public:
+  enum class Start { Empty, AtTheEnd };
+  GrowingFile(const std::string& path, Start start);
+  ~GrowingFile();
+  GrowingFile(const GrowingFile&) = delete;
+  GrowingFile& operator=(const GrowingFile&) = delete;
+
+  void append(std::string_view bytes);
+  /// Some file systems report that nothing was written only here.
+  void close();
+
+ private:
+  std::string path_;
+  int file_ = -1;
+};
+
 }  // namespace fastweights

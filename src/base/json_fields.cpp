@@ -9,10 +9,12 @@
 namespace fastweights {
 namespace {
 
+// levels of objects and lists
+constexpr int kDeepest = 8;
+
 // JSON without keys that come twice, which the library would drop in silence, and without deep nesting, which
 // it writes by recursion
 Json parsed(const std::string& text) {
-  constexpr int kDeepest = 8;
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   const auto look = [&](int depth, Json::parse_event_t event, const Json& value) {
     FW_CHECK(depth <= kDeepest, "[config] objects and lists are nested deeper than ", kDeepest, " levels");
@@ -72,6 +74,8 @@ Json parse_json(const std::string& text) {
 }
 
 Json json_setting(const std::string& key, const std::string& value) {
+  FW_CHECK(std::count(key.begin(), key.end(), '.') <= kDeepest, "[config] the key '", shortened_text(key),
+           "' has more than ", kDeepest, " dots");
   const size_t dot = key.find('.');
   if (dot != std::string::npos) return Json{{key.substr(0, dot), json_setting(key.substr(dot + 1), value)}};
   try {

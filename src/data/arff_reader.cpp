@@ -2,7 +2,6 @@
 #include <cmath>
 #include <set>
 
-#include "base/checked.h"
 #include "data/files.h"
 #include "data/parsers.h"
 #include "data/readers.h"
@@ -79,7 +78,7 @@ class Scanner {
 };
 
 // {a, 'b c', ...} after the name of an attribute
-std::vector<std::string> read_names(Scanner& scanner) {
+std::vector<std::string> read_names(Scanner& scanner, size_t limit) {
   std::vector<std::string> names;
   std::set<std::string> seen;
   while (!scanner.take('}')) {
@@ -89,6 +88,7 @@ std::vector<std::string> read_names(Scanner& scanner) {
     if (name.text.empty()) refuse(location, "expected the name of a class, got nothing");
     if (!seen.insert(name.text).second) refuse(location, "duplicate class ", in_quotes(name.text));
     names.push_back(name.text);
+    require_parts(names.size(), kNameBytes, limit, location.file, "its classes");
     scanner.take(',');
   }
   return names;
@@ -97,7 +97,7 @@ std::vector<std::string> read_names(Scanner& scanner) {
 enum class Where { Outside, InsideRelation };
 
 // one @attribute; returns whether a relation begins
-Where read_attribute(ArffHeader& header, Scanner& scanner, Where where) {
+Where read_attribute(ArffHeader& header, Scanner& scanner, Where where, size_t limit) {
   const Token name = scanner.token(" \t{");
   if (name.text.empty()) refuse(scanner.location(), "expected the name of an attribute, got nothing");
   const Location location = scanner.location();
@@ -108,7 +108,7 @@ Where read_attribute(ArffHeader& header, Scanner& scanner, Where where) {
       refuse(location, "expected numeric attributes inside a relation, got the nominal attribute ",
              in_quotes(name.text));
     header.nominal = true;
-    header.classes = read_names(scanner);
+    header.classes = read_names(scanner, limit);
     return where;
   }
   const Token kind = scanner.token(" \t[");
@@ -129,7 +129,7 @@ Where read_attribute(ArffHeader& header, Scanner& scanner, Where where) {
 }
 
 // the lines up to @data
-ArffHeader read_arff_header(Lines& lines, const std::string& file) {
+ArffHeader read_arff_header(Lines& lines, const std::string& file, size_t limit) {
   ArffHeader header;
   Where where = Where::Outside;
   while (lines.next()) {
@@ -138,7 +138,7 @@ ArffHeader read_arff_header(Lines& lines, const std::string& file) {
     const Location location = scanner.location();
     const std::string key = lowercase(scanner.token(" \t").text);
     if (key == "@attribute") {
-      where = read_attribute(header, scanner, where);
+      where = read_attribute(header, scanner, where, limit);
     } else if (key == "@end" && where == Where::InsideRelation) {
       where = Where::Outside;
     } else if (key == "@data") {
@@ -251,16 +251,22 @@ void read_case(Parsed& parsed, const ArffHeader& header, std::string_view line, 
 Parsed parse_arff(std::string_view text, const std::string& file, size_t limit) {
   require_text(text, file);
   Lines lines(text);
-  const ArffHeader header = read_arff_header(lines, file);
+  const ArffHeader header = read_arff_header(lines, file, limit);
   Parsed parsed;
   parsed.head.classes = header.classes;
   parsed.head.time_unit = "step";
+  size_t used = 0;  // values
   while (lines.next()) {
     const std::string_view line = trimmed(lines.line());
     if (line.empty() || line.front() == '%') continue;
     const Location location = {file, lines.row(), 1};
     if (line.front() == '{') refuse(location, "expected comma-separated values, got a sparse case in {}");
-    require_memory(checked_product({parsed.series.size(), kSeriesBytes}), limit, file, "its series");
+    require_parts(parsed.series.size(), kSeriesBytes, limit, file, "its series");
+    // a value has at least one character, and a comma or the two of \n
+    const size_t commas = field_count(line, ','), rows = header.relational ? field_count(line, '\\') : 1;
+    require_parts(rows, kDimensionBytes, limit, file, "its dimensions");
+    used += commas + rows;
+    require_parts(used, kValueBytes, limit, file, "its values");
     read_case(parsed, header, lines.line(), location);
   }
   if (parsed.series.empty()) refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "no case after @data");

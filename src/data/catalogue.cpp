@@ -18,6 +18,7 @@ KnownSet uea(const std::string& name, const std::string& sentence) {
           .files = {{.address = site + "aeon-toolkit/" + name + ".zip"}}};
 }
 
+// sizes and checksums from public programs that download these files and compare them; docs/data_sets.md
 std::vector<KnownSet> physionet() {
   const std::string older = "https://physionet.org/files/challenge-2012/1.0.0/";
   const std::string newer = "https://archive.physionet.org/users/shared/challenge-2019/";
@@ -25,17 +26,34 @@ std::vector<KnownSet> physionet() {
            .sentence = "intensive care, 37 parameters at irregular times; death in hospital",
            .license = "Open Data Commons Attribution License v1.0",
            .page = "https://physionet.org/content/challenge-2012/1.0.0/",
-           .files = {{.address = older + "set-a.tar.gz"},
-                     {.address = older + "set-b.tar.gz"},
-                     {.address = older + "set-c.tar.gz"},
-                     {.address = older + "Outcomes-a.txt"},
-                     {.address = older + "Outcomes-b.txt"},
-                     {.address = older + "Outcomes-c.txt"}}},
+           .files = {{.address = older + "set-a.tar.gz",
+                      .size = 6'632'372,
+                      .sha256 = "8cb250f179cd0952b4b9ebcf8954b63d70383131670fac1cfee13deaa13ca920"},
+                     {.address = older + "set-b.tar.gz",
+                      .size = 6'652'690,
+                      .sha256 = "b1637a2a423a8e76f8f087896cfc5fdf28f88519e1f4e874fbda69b2a64dac30"},
+                     {.address = older + "set-c.tar.gz",
+                      .size = 6'600'293,
+                      .sha256 = "a4a56b95bcee4d50a3874fe298bf2998f2ed0dd98a676579573dc10419329ee1"},
+                     {.address = older + "Outcomes-a.txt",
+                      .size = 79'219,
+                      .sha256 = "2613ea60ccda29f87571a7d6b09ad130858a8ccd66325bd073365925026883c2"},
+                     {.address = older + "Outcomes-b.txt",
+                      .size = 79'149,
+                      .sha256 = "1305f29734da374a809483229a99f33a9230aa8d4fa74b1a2d6ad788136423d5"},
+                     {.address = older + "Outcomes-c.txt",
+                      .size = 79'191,
+                      .sha256 = "0b32dcb7753c0f18f2f5fde498a28618b8879c5e527ce0dae8ad120dd7e205c9"}}},
           {.name = "physionet2019",
            .sentence = "intensive care, 34 parameters every hour; sepsis",
            .license = "Creative Commons Attribution 4.0",
            .page = "https://physionet.org/content/challenge-2019/1.0.0/",
-           .files = {{.address = newer + "training_setA.zip"}, {.address = newer + "training_setB.zip"}}}};
+           .files = {{.address = newer + "training_setA.zip",
+                      .size = 22'991'842,
+                      .sha256 = "c0def317798312e4facc0f33ac0202b3a34f412052d9096e8b122b4d3ecb7935"},
+                     {.address = newer + "training_setB.zip",
+                      .size = 20'000'482,
+                      .sha256 = "8a88d69a5f64bc9a87d869f527fcc2741c0712cb9a7cb1f5cdcb725336b4c8cc"}}}};
 }
 
 // checksums from the sources of torchaudio, sizes as reported by others

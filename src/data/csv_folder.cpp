@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "base/nearest.h"
 #include "data/counts.h"
@@ -54,9 +55,10 @@ CsvColumns label_columns(TableRows& rows, const TableColumns& names) {
   return columns;
 }
 
-LabelTable parse_labels(std::string_view text, const std::string& file, const TableColumns& names) {
+LabelTable parse_labels(std::string_view text, const std::string& file, const TableColumns& names,
+                        size_t limit) {
   require_text(text, file);
-  TableRows rows(text, file);
+  TableRows rows(text, file, limit);
   CsvColumns columns = label_columns(rows, names);
   LabelTable table;
   std::set<std::string> ids;
@@ -83,6 +85,7 @@ LabelTable parse_labels(std::string_view text, const std::string& file, const Ta
     for (const size_t c : columns.statics) s.statics.push_back(number(c));
     for (const size_t c : columns.targets) s.targets.push_back(number(c));
     table.series.push_back(std::move(s));
+    require_parts(ids.size(), kSeriesBytes, limit, file, "its series");
   }
   for (const size_t c : columns.statics) table.statics.push_back(columns.names[c]);
   for (const size_t c : columns.targets) table.targets.push_back(columns.names[c]);
@@ -94,12 +97,12 @@ LabelTable parse_labels(std::string_view text, const std::string& file, const Ta
 std::vector<size_t> channel_positions(const CsvColumns& columns, const std::vector<std::string>& channels,
                                       const Location& header) {
   std::vector<size_t> positions;
+  std::unordered_map<std::string_view, size_t> known;
+  for (const size_t c : columns.channels) known.emplace(columns.names[c], c);
   for (const std::string& name : channels) {
-    const auto found = std::find_if(columns.channels.begin(), columns.channels.end(),
-                                    [&](size_t c) { return columns.names[c] == name; });
-    if (found == columns.channels.end())
-      refuse(header, "no channel ", in_quotes(name), ", which the first file has");
-    positions.push_back(*found);
+    const auto found = known.find(name);
+    if (found == known.end()) refuse(header, "no channel ", in_quotes(name), ", which the first file has");
+    positions.push_back(found->second);
   }
   if (columns.channels.size() != channels.size())
     refuse(header, "expected ", channels.size(), " channels as in the first file, got ",
@@ -111,7 +114,8 @@ std::vector<size_t> channel_positions(const CsvColumns& columns, const std::vect
 void fill(Series& s, Parsed& parsed, const std::string& file, const ReadOptions& options) {
   const TextFile table = read_text(file, options);
   require_text(table.text, file);
-  TableRows rows(table.text, file);
+  const size_t limit = read_limit(options);
+  TableRows rows(table.text, file, limit);
   const CsvColumns columns = read_csv_columns(rows, options.columns, CsvColumns::Ids::Optional);
   const std::vector<std::string> channels =
       parsed.head.channels.empty() ? columns.channel_names() : parsed.head.channels;
@@ -133,6 +137,9 @@ void fill(Series& s, Parsed& parsed, const std::string& file, const ReadOptions&
       s.values.push_back(number_or_missing_in(columns.names[c], field(c), location(c)));
     if (columns.label != CsvColumns::kNone)
       s.step_labels.emplace_back(is_missing(field(columns.label)) ? "" : field(columns.label));
+    // times and labels, too
+    require_parts(s.values.size() + (columns.label == CsvColumns::kNone ? 1 : 3) * s.times.size(),
+                  kValueBytes, limit, file, "its values");
   }
   if (s.times.empty()) refuse(rows.location(1), "expected rows after the header, got nothing");
   s.where = file;
@@ -165,7 +172,7 @@ DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   if (!fs::is_directory(path)) throw std::runtime_error(path + ": expected a folder, got a file");
   const std::string labels = (fs::path(path) / "labels.csv").string();
   const TextFile list = read_text(labels, options);
-  LabelTable table = parse_labels(list.text, labels, options.columns);
+  LabelTable table = parse_labels(list.text, labels, options.columns, read_limit(options));
   std::map<std::string, std::string> tables = tables_in(path);
   Parsed parsed;
   if (!list.note.empty()) parsed.head.notes.push_back(list.note);

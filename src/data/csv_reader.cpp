@@ -4,7 +4,6 @@
 #include <limits>
 #include <unordered_map>
 
-#include "base/checked.h"
 #include "data/counts.h"
 #include "data/csv_table.h"
 #include "data/files.h"
@@ -119,19 +118,23 @@ class LongTable {
 
 Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names, size_t limit) {
   require_text(text, file);
-  TableRows rows(text, file);
+  TableRows rows(text, file, limit);
   CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Required);
   Parsed parsed;
   parsed.head.statics = names.statics;
   for (const size_t c : columns.targets) parsed.head.targets.push_back(columns.names[c]);
   LongTable table(columns, names);
   bool first = true;
+  size_t values = 0;
   while (rows.next()) {
     check_width(rows, columns);
     if (first) columns.find_part(rows);
     first = false;
     table.add(rows, parsed.axis);
-    require_memory(checked_product({table.size(), kSeriesBytes}), limit, file, "its series");
+    require_parts(table.size(), kSeriesBytes, limit, file, "its series");
+    // times and labels, too
+    values += columns.channels.size() + (columns.label == CsvColumns::kNone ? 1 : 3);
+    require_parts(values, kValueBytes, limit, file, "its values");
   }
   if (first) refuse(rows.location(1), "expected rows of series after the header, got nothing");
   parsed.head.channels = columns.channel_names();

@@ -5,9 +5,9 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <vector>
 
@@ -39,7 +39,7 @@ struct Arrival {
   std::string tag = {};
   std::string range = {};     // Content-Range of the response
   bool length_known = false;  // the server says how many bytes it sends, or marks their end
-  std::ofstream out = {};
+  std::optional<GrowingFile> out = {};
   std::exception_ptr error = {};
 };
 
@@ -89,27 +89,32 @@ int64_t range_total(const std::string& range) {
 
 size_t on_bytes(const char* bytes, size_t, size_t size, void* user) {
   auto& arrival = *static_cast<Arrival*>(user);
-  if (!arrival.out.is_open()) {
-    // 206: the rest of a partial file; otherwise the server sends the whole file
-    const bool rest = arrival.status == 206;
-    if (rest && range_begin(arrival.range) != arrival.begin) return 0;
-    if (!rest) arrival.begin = 0;
-    if (!rest) std::ofstream(arrival.tag_file) << arrival.tag;
-    arrival.out.open(arrival.part, std::ios::binary | (rest ? std::ios::app : std::ios::trunc));
+  try {
+    if (!arrival.out) {
+      // 206: the rest of a partial file; otherwise the server sends the whole file
+      const bool rest = arrival.status == 206;
+      if (rest && range_begin(arrival.range) != arrival.begin) return 0;
+      if (!rest) arrival.begin = 0;
+      if (!rest) replace_file(arrival.tag_file, arrival.tag);
+      arrival.out.emplace(arrival.part, rest ? GrowingFile::Start::AtTheEnd : GrowingFile::Start::Empty);
+    }
+    arrival.out->append({bytes, size});
+    return size;
+  } catch (const std::exception&) {
+    // an exception must not pass through libcurl, which is C: the caller rethrows it
+    arrival.error = std::current_exception();
+    return 0;
   }
-  arrival.out.write(bytes, static_cast<std::streamsize>(size));
-  return arrival.out ? size : 0;
 }
 
 int on_progress(void* user, curl_off_t total, curl_off_t now, curl_off_t, curl_off_t) {
   auto& arrival = *static_cast<Arrival*>(user);
-  if (!arrival.progress || !arrival.out.is_open()) return 0;
+  if (!arrival.progress || !arrival.out) return 0;
   try {
     const int64_t all = arrival.total > 0 ? arrival.total : total > 0 ? arrival.begin + total : 0;
     arrival.progress(arrival.begin + now, all);
     return 0;
   } catch (const std::exception&) {
-    // an exception must not pass through libcurl, which is C: the caller rethrows it
     arrival.error = std::current_exception();
     return 1;
   }
@@ -171,8 +176,8 @@ void transfer(const std::string& address, Arrival& arrival) {
     curl_easy_setopt(curl.get(), CURLOPT_RANGE, range.c_str());
   }
   const CURLcode code = curl_easy_perform(curl.get());
-  arrival.out.close();
   if (arrival.error) std::rethrow_exception(arrival.error);
+  if (arrival.out) arrival.out->close();
   check_range(address, arrival);
   const int64_t total = arrival.status == 206 ? range_total(arrival.range) : 0;
   const bool short_range = code == CURLE_OK && static_cast<int64_t>(fs::file_size(arrival.part)) < total;
@@ -209,6 +214,11 @@ std::string expected_sum(const KnownFile& file, const std::string& record) {
   return fs::exists(record) ? read_file(record).substr(0, 64) : "";
 }
 
+// these names must be the same in the next attempt, so somebody could wait there
+void require_no_link(const std::string& path) {
+  if (fs::is_symlink(path)) throw std::runtime_error(path + ": expected a file, got a link; remove it");
+}
+
 std::string name_of(const std::string& address) {
   const std::string path = address.substr(0, address.find_first_of("?#"));
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -240,9 +250,9 @@ void check_download(const KnownFile& file, const std::string& path, const std::s
   if (is_packed(name)) check_archive(path);
   // a file that may be incomplete is not what later downloads must match
   const bool whole = end == End::Known || is_packed(name) || file.size > 0;
-  if (whole) std::ofstream(record) << sum << "  " << name << "\n";
+  if (whole) replace_file(record, sum + "  " + name + "\n");
   if (note)
-    note(message(file.address, ": first download, not verified: no checksum is published; SHA-256 ", sum,
+    note(message(file.address, ": first download, not verified: no checksum is known; SHA-256 ", sum,
                  whole ? "" : ", not remembered, since the server did not send the length"));
 }
 
@@ -252,6 +262,7 @@ std::string download(const KnownFile& file, const std::string& folder, const Dow
                      const DownloadNote& note) {
   const std::string path = (fs::path(folder) / name_of(file.address)).string(), record = path + ".sha256";
   fs::create_directories(folder);
+  for (const char* end : {".part", ".part.tag", ".sha256"}) require_no_link(path + end);
   if (fs::exists(path)) {
     check_download(file, path, record, End::Known, note);
     return path;

@@ -1,7 +1,6 @@
 #include "data/files.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "base/available_memory.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
@@ -36,13 +36,6 @@ void require_file(const std::string& path, const struct stat& status) {
   if (S_ISFIFO(status.st_mode) && !is_open_pipe(path)) refuse_kind("a named pipe");
   if (S_ISSOCK(status.st_mode) && !is_open_pipe(path)) refuse_kind("a socket");
   if (S_ISCHR(status.st_mode) || S_ISBLK(status.st_mode)) refuse_kind("a device");
-}
-
-// in units that a person reads
-std::string shown_bytes(size_t bytes) {
-  if (bytes < 10'000) return message(bytes, " bytes");
-  return bytes < 10'000'000'000 ? message((bytes + 500'000) / 1'000'000, " MB")
-                                : message((bytes + 500'000'000) / 1'000'000'000, " GB");
 }
 
 // several threads take files in order; each result has its own slot, so that no lock is needed
@@ -93,9 +86,8 @@ class Reading {
 size_t read_limit(const ReadOptions& options) {
   FW_CHECK(options.read_limit >= 0, "[read_data] read_limit must not be negative, got ", options.read_limit);
   if (options.read_limit > 0) return static_cast<size_t>(options.read_limit);
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || size <= 0) return std::numeric_limits<size_t>::max();
-  return static_cast<size_t>(pages) / 2 * static_cast<size_t>(size);
+  const int64_t total = total_memory();
+  return total == kUnknownMemory ? std::numeric_limits<size_t>::max() : static_cast<size_t>(total) / 2;
 }
 
 size_t unpack_limit(const ReadOptions& options, size_t packed) {
@@ -107,9 +99,14 @@ size_t unpack_limit(const ReadOptions& options, size_t packed) {
 
 void require_memory(std::optional<size_t> bytes, size_t limit, std::string_view file, std::string_view what) {
   if (bytes && *bytes <= limit) return;
-  throw std::runtime_error(message(
-      file, ": ", what, " would take ", bytes ? shown_bytes(*bytes) : "too many bytes",
-      ", more than the limit of ", shown_bytes(limit), " for reading; set another one with --read-limit"));
+  const auto shown = [](size_t size) { return shown_bytes(static_cast<double>(size)); };
+  throw std::runtime_error(message(file, ": ", what, " would take ", bytes ? shown(*bytes) : "too many bytes",
+                                   ", more than the limit of ", shown(limit),
+                                   " for reading; set another one with --read-limit"));
+}
+
+void require_parts(size_t count, size_t bytes, size_t limit, std::string_view file, std::string_view what) {
+  require_memory(checked_product({count, bytes}), limit, file, what);
 }
 
 std::string read_bytes(const std::string& path, const ReadOptions& options) {

@@ -14,7 +14,7 @@
 
 namespace fastweights::data {
 
-/// The bytes that reading may take: the option, or half of the machine's memory.
+/// The bytes that reading may take: the option, or half of the memory of the machine or control group.
 size_t read_limit(const ReadOptions& options);
 
 /// The limit for what a packed file of so many bytes contains: by default 64 times as much, at least 512 MB.
@@ -24,8 +24,12 @@ size_t unpack_limit(const ReadOptions& options, size_t packed);
 /// overflows.
 void require_memory(std::optional<size_t> bytes, size_t limit, std::string_view file, std::string_view what);
 
-/// Memory of a series of one row, at least; a text may describe it with a few bytes.
-inline constexpr size_t kSeriesBytes = 500;
+/// Memory that a few bytes of text may describe, at most, while they are read and collected: a series without
+/// its rows; a dimension without values; the name of a column, a class or a file; a value or a time.
+inline constexpr size_t kSeriesBytes = 500, kDimensionBytes = 200, kNameBytes = 200, kValueBytes = 32;
+
+/// require_memory() for a number of these.
+void require_parts(size_t count, size_t bytes, size_t limit, std::string_view file, std::string_view what);
 
 /// The bytes of a file within the limit. Anything but a file, or a pipe such as /dev/stdin, is an error.
 std::string read_bytes(const std::string& path, const ReadOptions& options);

@@ -57,10 +57,10 @@ size_t channel(std::string_view name, const Location& location) {
 }
 
 void add_line(Series& series, const std::string& file, const Lines& lines) {
+  const size_t count = field_count(lines.line(), ',');
+  if (count != 3)
+    refuse({file, lines.row(), 1}, "expected the fields Time, Parameter and Value, got ", count, " fields");
   const std::vector<Field> parts = fields(lines.line(), ',');
-  if (parts.size() != 3)
-    refuse({file, lines.row(), 1}, "expected the fields Time, Parameter and Value, got ", parts.size(),
-           " fields");
   const auto location = [&](size_t i) { return Location{file, lines.row(), parts[i].column}; };
   const double time = hours(parts[0].text, location(0));
   double value = finite_number(parts[2].text, location(2), "Value");
@@ -104,6 +104,8 @@ std::map<std::string, std::string> outcomes(const std::string& file, const ReadO
   const std::string text = read_bytes(file, options);
   Lines lines(without_last_ends(text));
   lines.next();
+  const size_t limit = read_limit(options), count = field_count(lines.line(), ',');
+  require_parts(count, kNameBytes, limit, file, "its columns");
   const std::vector<Field> header = fields(lines.line(), ',');
   const auto column = [&](std::string_view name) {
     const auto found =
@@ -114,15 +116,16 @@ std::map<std::string, std::string> outcomes(const std::string& file, const ReadO
   const size_t id = column("RecordID"), death = column("In-hospital_death");
   std::map<std::string, std::string> labels;
   while (lines.next()) {
+    const size_t found = field_count(lines.line(), ',');
+    if (found != count)
+      refuse({file, lines.row(), 1}, "expected ", count, " fields as in the header, got ", found);
     const std::vector<Field> parts = fields(lines.line(), ',');
-    if (parts.size() != header.size())
-      refuse({file, lines.row(), 1}, "expected ", header.size(), " fields as in the header, got ",
-             parts.size());
     const auto [text_of_death, location] = parts[death];
     if (text_of_death != "0" && text_of_death != "1")
       refuse({file, lines.row(), location}, "column 'In-hospital_death': expected 0 or 1, got ",
              in_quotes(text_of_death));
     labels[std::string(parts[id].text)] = text_of_death;
+    require_parts(labels.size(), kNameBytes, limit, file, "its patients");
   }
   return labels;
 }

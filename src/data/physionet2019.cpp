@@ -37,13 +37,14 @@ std::vector<std::string> names(size_t first, size_t count) {
 
 void check_header(const std::string& file, Lines& lines) {
   if (!lines.next()) refuse({file}, "expected a header, got an empty file");
-  const std::vector<Field> columns = fields(lines.line(), '|');
-  for (size_t i = 0; i < std::min(columns.size(), kColumns); ++i) {
+  const std::vector<Field> columns = fields(lines.line(), '|', kColumns);
+  for (size_t i = 0; i < columns.size(); ++i) {
     if (columns[i].text != kColumnNames[i])
       refuse({file, 1, columns[i].column}, "expected the column '", kColumnNames[i], "', got ",
              in_quotes(columns[i].text));
   }
-  if (columns.size() != kColumns) refuse({file}, "expected ", kColumns, " columns, got ", columns.size());
+  const size_t count = field_count(lines.line(), '|');
+  if (count != kColumns) refuse({file}, "expected ", kColumns, " columns, got ", count);
 }
 
 // the values of one line: [kColumns]
@@ -54,7 +55,7 @@ std::array<double, kColumns> row(const std::string& file, const Lines& lines) {
   for (size_t i = 0; i < kColumns; ++i) {
     const size_t end = line.find('|', begin);
     if ((end == std::string_view::npos) != (i + 1 == kColumns))
-      refuse({file, lines.row(), 1}, "expected ", kColumns, " fields, got ", fields(line, '|').size());
+      refuse({file, lines.row(), 1}, "expected ", kColumns, " fields, got ", field_count(line, '|'));
     const std::string_view text = line.substr(begin, end - begin);
     const Location location = {file, lines.row(), static_cast<int64_t>(begin) + 1};
     values[i] = text == "NaN" ? std::numeric_limits<double>::quiet_NaN()

@@ -48,7 +48,10 @@ std::map<std::string, Part> parts_of(const std::string& folder, const ReadOption
     const std::string list = folder + "/" + name;
     if (!fs::exists(list)) continue;
     const std::string text = read_text(list, options).text;
-    for (Lines lines(text); lines.next();) parts[std::string(lines.line())] = part;
+    for (Lines lines(text); lines.next();) {
+      parts[std::string(lines.line())] = part;
+      require_parts(parts.size(), kNameBytes, read_limit(options), list, "its names");
+    }
   }
   return parts;
 }

@@ -10,6 +10,7 @@
 
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "data/files.h"
 
 namespace fastweights::data {
 namespace {
@@ -199,14 +200,18 @@ std::string_view without_last_ends(std::string_view text) {
   return text.substr(0, text.find_last_not_of("\r\n") + 1);
 }
 
-std::vector<Field> fields(std::string_view line, char separator) {
+std::vector<Field> fields(std::string_view line, char separator, size_t most) {
   std::vector<Field> found;
-  for (size_t begin = 0; begin <= line.size();) {
+  for (size_t begin = 0; begin <= line.size() && found.size() < most;) {
     const size_t end = std::min(line.find(separator, begin), line.size());
     found.push_back({line.substr(begin, end - begin), static_cast<int64_t>(begin) + 1});
     begin = end + 1;
   }
   return found;
+}
+
+size_t field_count(std::string_view line, char separator) {
+  return static_cast<size_t>(std::count(line.begin(), line.end(), separator)) + 1;
 }
 
 bool Lines::next() {
@@ -219,8 +224,8 @@ bool Lines::next() {
   return true;
 }
 
-TableRows::TableRows(std::string_view text, std::string_view file)
-    : text_(without_mark(text)), file_(file), separator_(separator_of(text_)) {}
+TableRows::TableRows(std::string_view text, std::string_view file, size_t limit)
+    : text_(without_mark(text)), file_(file), limit_(limit), separator_(separator_of(text_)) {}
 
 bool TableRows::next() {
   while (at_ < text_.size()) {
@@ -238,6 +243,7 @@ void TableRows::read_row() {
   for (bool more = true; more;) {
     while (at_ < text_.size() && (text_[at_] == ' ' || (text_[at_] == '\t' && separator_ != '\t'))) ++at_;
     const auto column = static_cast<int64_t>(at_ - row_begin_) + 1;
+    require_parts(fields_.size() + 1, kNameBytes, limit_, file_, "its columns");
     if (at_ < text_.size() && text_[at_] == '"') {
       fields_.push_back({quoted_field(), column});
     } else {

@@ -96,14 +96,16 @@ struct Field {
   int64_t column = 1;
 };
 
-/// Fields of a line without quoting.
-std::vector<Field> fields(std::string_view line, char separator);
+/// Fields of a line without quoting, and their number. At most `most` are returned.
+std::vector<Field> fields(std::string_view line, char separator, size_t most = static_cast<size_t>(-1));
+size_t field_count(std::string_view line, char separator);
 
 /// Rows of a table. Quoted fields may contain separators, line ends, and quotes doubled as "".
 class TableRows {
  public:
-  /// The separator is the first semicolon, tab or comma of the first line, outside quotes.
-  TableRows(std::string_view text, std::string_view file);
+  /// The separator is the first semicolon, tab or comma of the first line, outside quotes. `limit`: of the
+  /// memory for the names of columns.
+  TableRows(std::string_view text, std::string_view file, size_t limit = static_cast<size_t>(-1));
   /// Advances to the next row that is not empty.
   bool next();
   const std::vector<Field>& fields() const { return fields_; }
@@ -115,6 +117,7 @@ class TableRows {
   std::string_view quoted_field();
 
   std::string_view text_, file_;
+  size_t limit_ = 0;
   char separator_ = ',';
   size_t at_ = 0, row_begin_ = 0;
   int64_t row_ = 0, next_row_ = 1;

@@ -22,11 +22,12 @@ struct TsHeader {
   std::string counts = {};  // see counts.h
 };
 
-std::vector<Field> words(std::string_view line) {
+std::vector<Field> words(std::string_view line, std::string_view file, size_t limit) {
   std::vector<Field> found;
   for (size_t at = 0; at < line.size();) {
     const size_t from = std::min(line.find_first_not_of(" \t", at), line.size());
     at = std::min(line.find_first_of(" \t", from), line.size());
+    require_parts(found.size() + 1, kNameBytes, limit, file, "its header");
     if (at > from) found.push_back({line.substr(from, at - from), static_cast<int64_t>(from) + 1});
   }
   return found;
@@ -81,16 +82,18 @@ void read_comment(TsHeader& header, std::string_view line) {
 }
 
 // the lines up to @data
-TsHeader read_ts_header(Lines& lines, const std::string& file) {
+TsHeader read_ts_header(Lines& lines, const std::string& file, size_t limit) {
   TsHeader header;
   while (lines.next()) {
-    const std::vector<Field> line = words(lines.line());
-    if (line.empty()) continue;
-    const Location location = {file, lines.row(), line[0].column};
-    if (line[0].text.front() == '#' || line[0].text.front() == '%') {
-      read_comment(header, trimmed(lines.line()));
+    const std::string_view text = trimmed(lines.line());
+    if (text.starts_with('#') || text.starts_with('%')) {
+      read_comment(header, text);
+      require_parts(header.names.size(), kNameBytes, limit, file, "its header");
       continue;
     }
+    const std::vector<Field> line = words(lines.line(), file, limit);
+    if (line.empty()) continue;
+    const Location location = {file, lines.row(), line[0].column};
     if (line[0].text.front() != '@')
       refuse(location, "expected a line starting with @ or #, or @data, got ", in_quotes(line[0].text));
     const std::string key = lowercase(line[0].text);
@@ -106,9 +109,6 @@ TsHeader read_ts_header(Lines& lines, const std::string& file) {
   }
   refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "expected @data, got the end of the file");
 }
-
-// memory of a dimension without values, at least
-constexpr size_t kDimensionBytes = 200;
 
 // fewer are taken apart, for a message about the first empty dimension
 constexpr size_t kManyColons = 1000;
@@ -173,9 +173,8 @@ Observed stamped_values(const Field& dimension, const Location& location, TimeAx
 
 // missing values for all rows; a ? for a dimension becomes a value per row
 void fill_missing(Series& series, size_t rows, size_t dimensions, std::string_view file, size_t limit) {
-  const std::optional<size_t> count = checked_product({rows, dimensions});
-  require_memory(count ? checked_product({*count, sizeof(double)}) : std::nullopt, limit, file, "its values");
-  series.values.assign(*count, kNaN);
+  require_memory(checked_product({rows, dimensions, kValueBytes}), limit, file, "its values");
+  series.values.assign(*checked_product({rows, dimensions}), kNaN);
 }
 
 // one row per time at which any dimension was observed
@@ -254,12 +253,12 @@ void read_case(Parsed& parsed, const TsHeader& header, std::string_view line, co
 Parsed parse_ts(std::string_view text, const std::string& file, size_t limit) {
   require_text(text, file);
   Lines lines(text);
-  const TsHeader header = read_ts_header(lines, file);
+  const TsHeader header = read_ts_header(lines, file, limit);
   Parsed parsed;
   parsed.head.classes = header.target_label ? std::vector<std::string>() : header.classes;
   parsed.head.time_unit = header.timestamps ? "" : "step";
   if (header.target_label) parsed.head.targets = {"target"};
-  size_t used = 0;  // bytes of all values
+  size_t values = 0;  // and times
   while (lines.next()) {
     const std::string_view line = trimmed(lines.line());
     if (line.empty() || line.front() == '#') continue;
@@ -268,10 +267,11 @@ Parsed parse_ts(std::string_view text, const std::string& file, size_t limit) {
     if (colons > kManyColons && colons > line.size() / 2 + 1)
       refuse({file, lines.row(), 1}, "expected values between colons, got ", colons, " colons in ",
              line.size(), " characters");
-    require_memory(checked_product({colons, kDimensionBytes}), limit, file, "its dimensions");
-    require_memory(checked_product({parsed.series.size(), kSeriesBytes}), limit, file, "its series");
-    read_case(parsed, header, lines.line(), {file, lines.row(), 1}, limit - used);
-    used += parsed.series.back().values.size() * sizeof(double);
+    require_parts(colons, kDimensionBytes, limit, file, "its dimensions");
+    require_parts(parsed.series.size(), kSeriesBytes, limit, file, "its series");
+    require_parts(values + field_count(line, ','), kValueBytes, limit, file, "its values");
+    read_case(parsed, header, lines.line(), {file, lines.row(), 1}, limit - values * kValueBytes);
+    values += parsed.series.back().values.size() + parsed.series.back().times.size();
   }
   if (parsed.series.empty()) refuse({file, std::max<int64_t>(lines.row(), 1), 1}, "no case after @data");
   if (!header.counts.empty())

@@ -52,9 +52,6 @@ void read_bytes(std::ifstream& in, int64_t position, void* to, int64_t count) {
   }
 }
 
-// metadata of files that this library has written
-constexpr const char* kChecksum = "fastweights.checksum";
-
 std::string_view bytes_of(const Tensor& tensor) {
   return {static_cast<const char*>(tensor.data_ptr()), tensor.nbytes()};
 }
@@ -64,7 +61,7 @@ std::string checksum_of(const NamedTensors& contents) {
   Checksum sum;
   const auto add = [&](const std::string& text) { sum.add(text.size()).add(text); };
   for (const auto& [key, value] : contents.metadata) {
-    if (key == kChecksum) continue;
+    if (key == kSafetensorsChecksum) continue;
     add(key);
     add(value);
   }
@@ -160,7 +157,7 @@ NamedTensors load_safetensors(const std::string& path) {
   const SafetensorsFile file(path);
   NamedTensors result = {{}, file.metadata()};
   for (const std::string& name : file.names()) result.tensors[name] = file.read(name);
-  const auto known = result.metadata.find(kChecksum);
+  const auto known = result.metadata.find(kSafetensorsChecksum);
   // files of earlier versions and of other programs have none
   if (known == result.metadata.end()) return result;
   if (known->second != checksum_of(result))
@@ -191,7 +188,7 @@ void save_safetensors(const std::string& path, const NamedTensors& contents) {
     header.entries[name] = {type_name(name, tensor.scalar_type()), tensor.sizes().vec(), end, end + bytes};
     end += bytes;
   }
-  header.metadata[kChecksum] = checksum_of(own);
+  header.metadata[kSafetensorsChecksum] = checksum_of(own);
   const std::string first = write_safetensors_header(header);
   std::vector<std::string_view> pieces = {first};
   for (const auto& [name, tensor] : order) pieces.push_back(bytes_of(tensor));

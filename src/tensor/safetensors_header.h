@@ -12,6 +12,9 @@
 
 namespace fastweights {
 
+/// The key of a checksum in the metadata of files that this library has written.
+inline constexpr const char* kSafetensorsChecksum = "fastweights.checksum";
+
 /// Bytes per element of the types we read; 0 for a name we do not know.
 int64_t safetensors_type_size(std::string_view type);
 

@@ -40,22 +40,17 @@ void save(const Folds& folds) {
 }
 
 Folds load(const std::string& folder) {
-  try {
-    const Json json = Json::parse(read_file(path_of(folder)));
+  return read_json_file(path_of(folder), [&](const Json& json) {
     const int64_t count = json.at("folds").get<int64_t>();
     FW_CHECK(count >= 2 && count <= 1000, "folds must be 2 to 1000, got ", count);
-    return {.options = {.folder = folder,
-                        .folds = count,
-                        .setup = {.model = json.at("model").get<std::string>(),
-                                  .settings = settings_from_json(json.at("settings")),
-                                  .source = read_fields(json.at("data"), DataConfig{}),
-                                  .initialise_from = json.at("from").get<std::string>()}},
-            .fingerprint = json.at("fingerprint").get<std::string>()};
-  } catch (const Json::exception&) {
-    throw std::runtime_error(path_of(folder) + " is damaged; start again in another folder");
-  } catch (const std::invalid_argument& error) {
-    throw std::runtime_error(path_of(folder) + ": " + error.what());
-  }
+    return Folds{.options = {.folder = folder,
+                             .folds = count,
+                             .setup = {.model = json.at("model").get<std::string>(),
+                                       .settings = settings_from_json(json.at("settings")),
+                                       .source = read_fields(json.at("data"), DataConfig{}),
+                                       .initialise_from = json.at("from").get<std::string>()}},
+                 .fingerprint = json.at("fingerprint").get<std::string>()};
+  });
 }
 
 Run fold_run(const Folds& folds, int64_t fold, const DataSet& data) {

@@ -125,9 +125,10 @@ Settings settings_from_json(const Json& json) {
 }
 
 Settings read_settings(const std::string& path) {
-  const Json json = Json::parse(read_file(path), nullptr, false);
-  FW_CHECK(json.is_object(), path, ": this is not a JSON object { ... }");
-  return settings_from_json(json);
+  return read_json_file(path, [](const Json& json) {
+    FW_CHECK(json.is_object(), "expected a JSON object { ... }, got ", shown_json(json));
+    return settings_from_json(json);
+  });
 }
 
 RunConfig with_settings(const RunConfig& config, const Settings& settings) {

@@ -37,9 +37,7 @@ Json epoch_json(const TrainEpoch& e) {
   return json;
 }
 
-// nothing, if the line is cut off or damaged
-std::optional<TrainEpoch> epoch_from(const std::string& line) {
-  const Json json = Json::parse(line, nullptr, false);
+std::optional<TrainEpoch> epoch_from(const Json& json) {
   const auto has = [&](const char* key, bool (Json::*is)() const noexcept) {
     return json.contains(key) && (json[key].*is)();
   };
@@ -60,6 +58,15 @@ std::optional<TrainEpoch> epoch_from(const std::string& line) {
                     .seconds = number("seconds"),
                     .validation = metrics_from(json["validation"]),
                     .best = has("best", &Json::is_boolean) && json["best"].get<bool>()};
+}
+
+// nothing, if the line is cut off or damaged
+std::optional<TrainEpoch> epoch_from(const std::string& line) {
+  try {
+    return epoch_from(parse_json(line));
+  } catch (const std::invalid_argument&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace

@@ -3,7 +3,6 @@ import os
 import re
 import stat
 import struct
-import subprocess
 import threading
 import zipfile
 import zlib
@@ -81,6 +80,44 @@ def long_cell(attack):
     refused(attack, "a name of 500 kB", "data", "info", file, names="wide.csv")
 
 
+def little_text(attack):
+    """Text of which a few bytes each describe a series, a column, a class or a dimension, with --read-limit."""
+    limit = 10_000_000 if attack.options.short else 50_000_000
+    count = limit // 25
+    small = attack.run("data", "info", write(attack.path("small.csv"), "id,time,x\na,0,1\n"), "--threads", "1")
+    numbers = [f"{i:x}" for i in range(count)]
+    sets = {"labels.csv of many series": ("many/labels.csv", "id,label\n" + ",\n".join(numbers) + ",\n", "many"),
+            "a header of many columns": ("columns.csv", "id,time," + ",".join(numbers) + "\n", None),
+            "a row of many fields": ("fields.csv", "id,time,x\na,0,1" + "," * count + "\n", None),
+            "many classes": ("classes.ts", "@classLabel true " + " ".join(numbers) + "\n@data\n1:1\n", None),
+            "many classes in braces": ("classes.arff", "@attribute x numeric\n@attribute c {" + ",".join(numbers) +
+                                       "}\n@data\n1,1\n", None),
+            "many dimensions": ("dimensions.arff", "@attribute d relational\n@attribute x numeric\n@end d\n@data\n'" +
+                                "1\\n" * count + "1'\n", None),
+            "a stay of many columns": ("stays/p1.psv", "|" * (limit // 3) + "\n", "stays")}
+    for name, (file, text, folder) in sets.items():
+        path = attack.path(file)
+        write(path, text)
+        # the text, what it describes, and as much again for what the allocator keeps
+        refused(attack, name, "data", "info", attack.path(folder) if folder else path, "--threads", "1", "--no-cache",
+                "--read-limit", str(limit), names=os.path.basename(file), memory=small.peak + 3 * limit, seconds=60)
+        os.remove(path)
+
+
+def nested_settings(attack, table):
+    """Settings that are nested deeply enough to exhaust the stack of a recursion."""
+    out = ["--out", attack.path("run nested"), *TRAIN]
+    for name, text in (("lists", '{"a": ' + "[" * 100_000 + "]" * 100_000 + "}"), ("unclosed", "[" * 100_000),
+                       ("objects", '{"a":' * 40_000 + "1" + "}" * 40_000), ("twice", '{"task": {}, "task": {}}')):
+        file = write(attack.path(f"nested {name}.json"), text)
+        refused(attack, f"--config with {name}", "train", table, "--config", file, *out, names=os.path.basename(file))
+        folder = attack.path("folds " + name)
+        write(os.path.join(folder, "folds.json"), text)
+        refused(attack, f"folds.json with {name}", "train", table, "--resume", folder, names="folds.json")
+    refused(attack, "--set with many dots", "train", table, "--set", ".".join("a" * 60_000) + "=1", *out)
+    refused(attack, "--set with many lists", "train", table, "--set", "task.kind=" + "[" * 60_000, *out)
+
+
 def latin_names(attack):
     """Names that are not UTF-8: a model, or an error before the first epoch."""
     rows = [b"id,time,temp\xe9rature,label"]
@@ -153,12 +190,6 @@ def special_files(attack, model, table):
             attack.expect(outcome.code == 0 if name == "null" else is_sentence(outcome), f"--out on {name}: {outcome}")
     except PermissionError:
         attack.notes.append("no right to make devices")
-    # a link that waits at the temporary name
-    victim, out = write(attack.path("victim"), "untouched"), attack.path("linked.csv")
-    subprocess.run(["sh", "-c", 'ln -s "$1" "$2.part$$"; ln -s "$1" "$2.tmp"; exec "$0" predict "$3" "$4" --out "$2"',
-                    attack.options.program, victim, out, model, table], env=attack.environment(), cwd=attack.work,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    attack.expect(read(victim) == b"untouched", "a link at the temporary name was followed")
     outcome = attack.run("data", "convert", table, "--out", attack.path("limited.csv"), sizes=512)
     attack.expect(is_sentence(outcome), f"a limit of file sizes: {outcome}")
 
@@ -291,7 +322,8 @@ def crafted(attack):
     attack.works("train", table, "--out", model, *TRAIN)
     before = run_bytes(model)
     cases = [lambda: overflowing_shape(attack), lambda: bomb(attack), lambda: sound_claim(attack), lambda: flood(attack),
-             lambda: long_cell(attack), lambda: latin_names(attack), lambda: extreme_values(attack),
+             lambda: long_cell(attack), lambda: little_text(attack), lambda: nested_settings(attack, table),
+             lambda: latin_names(attack), lambda: extreme_values(attack),
              lambda: special_files(attack, model, table), lambda: names_in_output(attack, table),
              lambda: cut_table(attack, table), lambda: flipped_bits(attack, model, table),
              lambda: damaged_run(attack, model), lambda: large_models(attack, table), lambda: caches(attack, table)]

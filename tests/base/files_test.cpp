@@ -3,11 +3,14 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <set>
 #include <thread>
 
 #include "data/scratch_folder.h"
@@ -88,12 +91,42 @@ TEST(Files, LinksStayAndTheirTargetsAreReplaced) {
             std::string::npos);
 }
 
-TEST(Files, ALinkThatWaitsAtATemporaryNameIsNotFollowed) {
+// the names of the files that are made in a folder
+class MadeFiles {
+ public:
+  explicit MadeFiles(const std::string& folder) : watch_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    inotify_add_watch(watch_, folder.c_str(), IN_CREATE);
+  }
+  ~MadeFiles() { close(watch_); }
+  MadeFiles(const MadeFiles&) = delete;
+  MadeFiles& operator=(const MadeFiles&) = delete;
+
+  std::vector<std::string> names() const {
+    alignas(inotify_event) char events[4096];
+    std::vector<std::string> found;
+    const ssize_t size = read(watch_, events, sizeof events);
+    for (ssize_t at = 0; at < size;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(events + at);
+      found.emplace_back(event->name);
+      at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
+    }
+    return found;
+  }
+
+ private:
+  int watch_;
+};
+
+// so nobody can wait at such a name with a link or a file
+TEST(Files, TemporaryNamesCannotBePredicted) {
   const ScratchFolder folder;
-  const std::string victim = folder.write("victim", "precious"), path = folder.path("a");
-  std::filesystem::create_symlink(victim, path + ".part" + std::to_string(getpid()));
-  replace_file(path, "x");
-  EXPECT_EQ(read_file(victim), "precious");
+  const MadeFiles made(folder.path());
+  for (int i = 0; i < 3; ++i) replace_file(folder.path("a"), "x");
+  const std::vector<std::string> names = made.names();
+  ASSERT_EQ(names.size(), 3u);
+  const std::regex form("a[.]part-" + std::to_string(getpid()) + "-[0-9a-f]{16}");
+  for (const std::string& name : names) EXPECT_TRUE(std::regex_match(name, form)) << name;
+  EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), 3u);
 }
 
 TEST(Files, AReplacedFileKeepsItsMode) {

@@ -18,7 +18,9 @@ TEST(Printable, ControlCharactersBecomeText) {
   EXPECT_EQ(printable("a\x1b[31mred\r\n\t\x7f"), "a\\x1b[31mred\\x0d\\x0a\\x09\\x7f");
   EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
   // the same as ESC [ for some terminals
-  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m\xe9"),
+            "\\xc2\\x9b31m\\xe9");
 }
 
 TEST(Printable, BytesThatAreNoUtf8BecomeText) {

@@ -2,11 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdint>
-#include <vector>
-
-#include "base/checked.h"
-#include "base/printable.h"
+#include <string>
 
 namespace fastweights {
 namespace {
@@ -31,25 +27,6 @@ TEST(Utf8, OneByteSpoilsAText) {
     bad[i] = '\xFE';
     EXPECT_FALSE(is_utf8(bad)) << i;
   }
-}
-
-TEST(Printable, ControlCharactersBecomeText) {
-  EXPECT_EQ(printable("pulse \xC3\xA9\xF0\x9F\x98\x80"), "pulse \xC3\xA9\xF0\x9F\x98\x80");
-  EXPECT_EQ(printable("a\x1b[31mb\r\n\x7f"), "a\\x1b[31mb\\x0d\\x0a\\x7f");
-  // the control sequence introducer of 8-bit terminals, and bytes that are not UTF-8
-  EXPECT_EQ(printable("\xC2\x9B"
-                      "31m\xE9"),
-            "\\xc2\\x9b31m\\xe9");
-  EXPECT_EQ(printable(std::string_view("\0", 1)), "\\x00");
-}
-
-TEST(Checked, AProductThatDoesNotFitIsNone) {
-  EXPECT_EQ(checked_product({3, 5, 7}), 105u);
-  EXPECT_EQ(checked_product(std::vector<int64_t>{}), 1u);
-  EXPECT_EQ(checked_product({3, 0}), 0u);
-  EXPECT_EQ(checked_product(std::vector<int64_t>{1, 63995, 864758687727616}), std::nullopt);
-  EXPECT_EQ(checked_product({SIZE_MAX, 2, 0}), std::nullopt) << "a zero hides nothing";
-  EXPECT_EQ(checked_product({SIZE_MAX, 1}), SIZE_MAX);
 }
 
 }  // namespace

@@ -9,12 +9,14 @@
 #include "data/local_server.h"
 #include "data/scratch_folder.h"
 #include "data/sha256.h"
+#include "support/full_disk.h"
 #include "support/support.h"
 
 namespace fastweights::data {
 namespace {
 
 using testing::error_message;
+using testing::FullDisk;
 using testing::LocalServer;
 using testing::ScratchFolder;
 
@@ -146,6 +148,45 @@ TEST_F(Fetch, UnknownChecksumsAreRecordedAndHoldFromThenOn) {
   EXPECT_EQ(error_of(page("a.txt")), server_.address("a.txt") + ": expected the SHA-256 " + sha256("text") +
                                          " of the first download (" + folder_.path("a.txt.sha256") +
                                          "), got " + sha256("changed"));
+}
+
+TEST_F(Fetch, ADiskThatIsFullIsNotACompleteFile) {
+  // fewer bytes than a stream keeps back, so that only its end could tell
+  server_.set("a.txt", {.bytes = std::string(2000, 'x')});
+  {
+    const FullDisk full(1000);
+    const std::string error = error_of(page("a.txt"));
+    EXPECT_NE(error.find(folder_.path("a.txt.part") + ": cannot be written: File too large"),
+              std::string::npos)
+        << error;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt.sha256")));
+  EXPECT_EQ(read_file(get(page("a.txt"))), std::string(2000, 'x'));
+}
+
+TEST_F(Fetch, AChecksumThatCannotBeRememberedIsAnError) {
+  server_.set("a.txt", {.bytes = "text"});
+  {
+    const FullDisk full(10);
+    EXPECT_EQ(error_of(page("a.txt")), folder_.path("a.txt.sha256") + ": cannot be written: File too large");
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("a.txt.sha256")));
+  EXPECT_EQ(read_file(get(page("a.txt"))), "text");
+}
+
+TEST_F(Fetch, LinksAtItsNamesAreNotFollowed) {
+  server_.set("a.txt", {.bytes = numbers(), .tag = "\"1\""});
+  const std::string victim = folder_.write("victim", "precious");
+  for (const char* name : {"a.txt.part", "a.txt.part.tag", "a.txt.sha256"}) {
+    const std::string link = folder_.path(name);
+    std::filesystem::create_symlink(victim, link);
+    const std::string error = error_of(page("a.txt"));
+    EXPECT_EQ(error, link + ": expected a file, got a link; remove it") << name;
+    EXPECT_EQ(read_file(victim), "precious") << name;
+    std::filesystem::remove(link);
+  }
+  EXPECT_EQ(read_file(get(page("a.txt"))), numbers());
 }
 
 TEST_F(Fetch, MissingFilesAndServersAreNamed) {
@@ -287,6 +328,17 @@ TEST_F(Fetch, WhatMayBeIncompleteIsNotRemembered) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path("a.tar.sha256")));
   EXPECT_EQ(read_file(get(page("a.tar"))), tar);
   EXPECT_TRUE(std::filesystem::exists(folder_.path("a.tar.sha256")));
+}
+
+TEST(Catalogue, PublishedChecksumsAreKnown) {
+  for (const char* name :
+       {"physionet2012", "physionet2019", "speech_commands_v0.01", "speech_commands_v0.02"}) {
+    for (const KnownFile& file : known_set(name).files) {
+      EXPECT_EQ(file.sha256.size(), 64u) << file.address;
+      EXPECT_EQ(file.sha256.find_first_not_of("0123456789abcdef"), std::string::npos) << file.address;
+      EXPECT_GT(file.size, 0) << file.address;
+    }
+  }
 }
 
 TEST(Catalogue, EveryEntryIsUsable) {

@@ -1,5 +1,6 @@
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <new>
@@ -76,10 +77,28 @@ TEST(ReadLimits, DimensionsThatWereNotObservedAreCounted) {
   for (int i = 0; i < 1000; ++i) line += ",1";
   for (int i = 0; i < 1000; ++i) line += ":?";
   const std::string text = "@data\n" + line + "\n" + line + "\n";
-  EXPECT_EQ(refusal([&] { parse_ts(text, "f.ts", 10'000'000); }).rfind("f.ts: its values would take 8 MB", 0),
-            0u)
+  EXPECT_EQ(
+      refusal([&] { parse_ts(text, "f.ts", 40'000'000); }).rfind("f.ts: its values would take 32 MB", 0), 0u)
       << "the second one";
-  EXPECT_EQ(parse_ts(text, "f.ts", 20'000'000).series.size(), 2u);
+  EXPECT_EQ(parse_ts(text, "f.ts", 80'000'000).series.size(), 2u);
+}
+
+TEST(ReadLimits, NamesAreCounted) {
+  std::string names;
+  for (int i = 0; i < 1000; ++i) names += std::to_string(i) + ",";
+  std::string words = names;
+  std::replace(words.begin(), words.end(), ',', ' ');
+  const std::string end =
+      " would take 100 kB, more than the limit of 100 kB for reading; set another one with --read-limit";
+  constexpr size_t kLimit = 100'000;
+  const std::string table = "id,time," + names + "x\n";
+  EXPECT_EQ(refusal([&] { parse_csv(table, "f", {}, kLimit); }), "f: its columns" + end);
+  const std::string ts = "@classLabel true " + words + "\n@data\n1:1\n";
+  EXPECT_EQ(refusal([&] { parse_ts(ts, "f", kLimit); }), "f: its header" + end);
+  EXPECT_EQ(parse_ts(ts, "f", 3 * kLimit).head.classes.size(), 1000u);
+  const std::string arff = "@attribute x numeric\n@attribute c {" + names + "}\n@data\n1,1\n";
+  EXPECT_EQ(refusal([&] { parse_arff(arff, "f", kLimit); }), "f: its classes" + end);
+  EXPECT_EQ(parse_arff(arff, "f", 3 * kLimit).head.classes.size(), 1000u);
 }
 
 TEST(ReadLimits, MemoryThatIsNotThereIsNamed) {

@@ -3,7 +3,7 @@
 #include "fastweights/model_config.h"
 #include "fastweights/run.h"
 #include "fastweights/tensor.h"
-#include "fastweights/trainer.h"
+#include "fastweights/train.h"
 #include "formats.h"
 #include "train/run_files.h"
 
@@ -23,6 +23,20 @@ void read_config(std::string_view bytes) {
 void read_run_config(std::string_view bytes) {
   const std::string text = to_json(run_config_from_json(std::string(bytes)));
   require(to_json(run_config_from_json(text)) == text);
+}
+
+// --config
+void read_settings_file(std::string_view bytes) {
+  const Settings settings = read_settings(write_scratch("settings.json", bytes));
+  const std::string text = to_json(with_settings({}, settings));
+  require(to_json(run_config_from_json(text)) == text);
+}
+
+void read_folds_file(std::string_view bytes) {
+  write_scratch("folds/folds.json", bytes);
+  const std::optional<FoldsOptions> folds = read_folds((scratch_folder() / "folds").string());
+  require(folds && folds->folds >= 2);
+  with_settings({}, folds->setup.settings);
 }
 
 // metrics.jsonl and result.json
@@ -64,9 +78,14 @@ void read_cache(std::string_view bytes) {
 }  // namespace
 
 const std::vector<Format>& run_formats() {
-  static const std::vector<Format> kFormats = {{"config", read_config},   {"run-config", read_run_config},
-                                               {"run", read_run},         {"model", read_model},
-                                               {"tensors", read_tensors}, {"cache", read_cache}};
+  static const std::vector<Format> kFormats = {{"config", read_config},
+                                               {"run-config", read_run_config},
+                                               {"run", read_run},
+                                               {"model", read_model},
+                                               {"tensors", read_tensors},
+                                               {"cache", read_cache},
+                                               {"settings", read_settings_file},
+                                               {"folds", read_folds_file}};
   return kFormats;
 }
 

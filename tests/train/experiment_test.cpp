@@ -67,6 +67,23 @@ TEST_F(Experiment, ResumedFoldsAreThoseOfAnUninterruptedRun) {
             std::string::npos);
 }
 
+TEST_F(Experiment, BrokenFilesOfFoldsAreNamed) {
+  const auto error = [&](const std::string& text) {
+    const std::string path = folder_.file("broken/folds.json", text),
+                      got = refusal([&] { read_folds(folder_.path("broken")); });
+    EXPECT_EQ(got.rfind(path + ": ", 0), 0u) << got;
+    EXPECT_EQ(got.find("json.exception"), std::string::npos) << got;
+    return got.substr(std::min(got.size(), path.size() + 2));
+  };
+  for (const char* text : {"", "{", "[]", R"({"folds": "x"})", R"({"folds": 2, "model": 3})"}) error(text);
+  const std::string deep = "[config] objects and lists are nested deeper than 8 levels";
+  EXPECT_EQ(error(std::string(100'000, '[')), deep);
+  std::string objects;
+  for (int i = 0; i < 40'000; ++i) objects += R"({"a":)";
+  EXPECT_EQ(error(R"({"folds": 2, "model": "gru", "settings": )" + objects + "1" + std::string(40'001, '}')),
+            deep);
+}
+
 TEST_F(Experiment, ComparedModelsShareOneSplitAndOneScaling) {
   CompareOptions options = {
       .folder = folder_.path("compared"), .models = {"gru", "delta-ode"}, .setup = {.settings = kSmall}};

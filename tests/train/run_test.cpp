@@ -1,13 +1,11 @@
 #include "fastweights/run.h"
 
-#include <sys/resource.h>
-#include <csignal>
-
 #include <sstream>
 
 #include "base/files.h"
 #include "base/json_fields.h"
 #include "data/data_support.h"
+#include "support/full_disk.h"
 #include "support/support.h"
 #include "train/train_cases.h"
 
@@ -15,6 +13,7 @@ namespace fastweights {
 namespace {
 
 using testing::error_message;
+using testing::FullDisk;
 
 const Settings kSettings = {{"model.hidden_size", "8"},       {"model.heads", "2"},
                             {"model.feed_forward_size", "8"}, {"training.epochs", "4"},
@@ -216,27 +215,6 @@ TEST_F(Run, ADamagedCheckpointIsNamed) {
   EXPECT_EQ(train("run", RunStart::Resume).end, RunEnd::Finished);
 }
 
-// no file grows beyond so many bytes, as on a disk that is full
-class FullDisk {
- public:
-  explicit FullDisk(rlim_t bytes) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    signal_ = std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit = {bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FullDisk() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, signal_);
-  }
-  FullDisk(const FullDisk&) = delete;
-  FullDisk& operator=(const FullDisk&) = delete;
-
- private:
-  rlimit before_ = {};
-  void (*signal_)(int);
-};
-
 TEST_F(Run, AFullDiskLeavesTheOldCheckpoint) {
   const std::string expected = whole();
   train("run", RunStart::Fresh, stop_after(3));
@@ -364,8 +342,23 @@ TEST_F(Run, LaterSettingsOverrideEarlierOnes) {
               with_settings({}, {{"model.heads", "null"}});
             }),
             "[config] model.heads cannot be null");
-  EXPECT_EQ(error_message([&] { read_settings(folder_.file("broken.json", "{\"model\": ")); }),
-            folder_.path("broken.json") + ": this is not a JSON object { ... }");
+}
+
+TEST_F(Run, FilesOfSettingsAreCheckedAndNamed) {
+  const auto error = [&](const std::string& text) {
+    const std::string path = folder_.file("broken.json", text), got = refusal([&] { read_settings(path); });
+    EXPECT_EQ(got.rfind(path + ": ", 0), 0u) << got;
+    return got.substr(std::min(got.size(), path.size() + 2));
+  };
+  EXPECT_EQ(error("{\"model\": ").rfind("[config] this is not JSON: ", 0), 0u);
+  EXPECT_EQ(error("[1]"), "expected a JSON object { ... }, got [1]");
+  // twice: one of the two would be lost in silence
+  EXPECT_EQ(error(R"({"model": {"heads": 1, "heads": 2}})"), "[config] the key 'heads' comes twice");
+  const std::string deep = "[config] objects and lists are nested deeper than 8 levels";
+  EXPECT_EQ(error(R"({"a": )" + std::string(100'000, '[') + std::string(100'000, ']') + "}"), deep);
+  std::string objects;
+  for (int i = 0; i < 40'000; ++i) objects += R"({"a":)";
+  EXPECT_EQ(error(objects + "1" + std::string(40'000, '}')), deep);
 }
 
 TEST_F(Run, FilesAreReplacedAsAWhole) {
