@@ -1,5 +1,7 @@
 #include "fastweights/train.h"
 
+#include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/files.h"
@@ -10,6 +12,8 @@
 
 namespace fastweights {
 namespace {
+
+using testing::error_message;
 
 const Settings kSmall = {{"model.hidden_size", "8"}, {"training.epochs", "2"}, {"training.batch_size", "8"}};
 
@@ -25,47 +29,6 @@ class Experiment : public ::testing::Test {
   TestFolder folder_;
   DataSet data_ = two_classes(24);
 };
-
-TEST_F(Experiment, EverySeriesIsTestedInOneFold) {
-  const FoldsOptions options = {
-      .folder = folder_.path("folds"), .folds = 3, .setup = {.model = "gru", .settings = kSmall}};
-  const FoldsResult result = cross_validate(options, data_);
-  ASSERT_EQ(result.tests.size(), 3u);
-  int64_t tested = 0;
-  double sum = 0;
-  for (const PartResult& test : result.tests) {
-    tested += test.samples;
-    sum += metric(test.metrics, "log_loss");
-  }
-  EXPECT_EQ(tested, 24);
-  ASSERT_FALSE(result.summary.empty());
-  for (const FoldsResult::Summary& of : result.summary) {
-    if (of.name == "log_loss") {
-      EXPECT_NEAR(of.mean, sum / 3, 1e-12);
-    }
-  }
-}
-
-TEST_F(Experiment, ResumedFoldsAreThoseOfAnUninterruptedRun) {
-  FoldsOptions options = {
-      .folder = folder_.path("whole"), .folds = 2, .setup = {.model = "gru", .settings = kSmall}};
-  cross_validate(options, data_);
-  options.folder = folder_.path("stopped");
-  int64_t trained = 0;
-  options.train = [&](const fastweights::Run& run, RunOptions one) {
-    ++trained;
-    one.events.stop = [&] { return trained == 2; };
-    return train_run(run, one);
-  };
-  EXPECT_EQ(cross_validate(options, data_).end, RunEnd::Stopped);
-  ASSERT_TRUE(read_folds(options.folder).has_value());
-  EXPECT_EQ(resume_folds(options.folder, data_, options.train).end, RunEnd::Finished);
-  EXPECT_EQ(trained, 3);
-  EXPECT_EQ(read_file(folder_.path("stopped/result.json")), read_file(folder_.path("whole/result.json")));
-  data_.values[3] += 1;
-  EXPECT_NE(refusal([&] { resume_folds(options.folder, data_); }).find("the data have changed"),
-            std::string::npos);
-}
 
 TEST_F(Experiment, ComparedModelsShareOneSplitAndOneScaling) {
   CompareOptions options = {
@@ -112,7 +75,7 @@ TEST_F(Experiment, PresetsSetTheSizesThatAModelHas) {
   EXPECT_EQ(keys("small", "delta-cde"), "model.hidden_size=32 model.heads=8 model.feed_forward_size=64 ");
   EXPECT_EQ(keys("large", "gru"), "model.hidden_size=128 ");
   EXPECT_EQ(keys("standard", "gru"), "");
-  EXPECT_EQ(testing::error_message([&] { keys("smal", "gru"); }),
+  EXPECT_EQ(error_message([&] { keys("smal", "gru"); }),
             "there is no preset 'smal'; there are small, standard, large");
 }
 
