@@ -56,6 +56,7 @@ struct CompareOptions {
   std::string folder = {};
   std::vector<std::string> models = {};  ///< names of known models; empty: all
   RunSetup setup = {};                   ///< its model is ignored
+  std::vector<int64_t> seeds = {};       ///< one run per seed, as in RunsOptions; empty: one run
   TrainFunction train = {};
 };
 struct ComparedModel {
@@ -63,7 +64,8 @@ struct ComparedModel {
   int64_t parameters = 0;
   double seconds_per_epoch = 0;
   int64_t best_epoch = 0;
-  PartResult part = {};
+  PartResult part = {};      ///< with several seeds: mean metrics
+  Metrics deviations = {};   ///< over the seeds; empty: one run
   std::string failure = {};  ///< the reason; empty: it finished
 };
 struct Comparison {

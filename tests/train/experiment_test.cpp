@@ -66,6 +66,38 @@ TEST_F(Experiment, AModelThatFailsIsInTheTable) {
   EXPECT_NE(markdown_table(comparison).find("| gru | failed: out of memory |"), std::string::npos);
 }
 
+TEST_F(Experiment, ComparedSeedsHaveMeanAndDeviation) {
+  CompareOptions options = {.folder = folder_.path("compared"),
+                            .models = {"gru", "delta-ode"},
+                            .setup = {.settings = kSmall},
+                            .seeds = {3, 4}};
+  options.setup.settings[0] = {"model.hidden_size", "16"};
+  const Comparison comparison = compare(options, data_);
+  ASSERT_EQ(comparison.models.size(), 2u);
+  const auto loss_of = [&](const char* run) {
+    const Json result =
+        parse_json(read_file(folder_.path(std::string("compared/gru/") + run + "/result.json")));
+    return result["test"]["log_loss"].get<double>();
+  };
+  const double a = loss_of("seed-3"), b = loss_of("seed-4"), mean = (a + b) / 2;
+  const ComparedModel& row = comparison.models[0];
+  EXPECT_NEAR(metric(row.part.metrics, "log_loss"), mean, 1e-12);
+  EXPECT_NEAR(metric(row.deviations, "log_loss"), std::abs(a - b) / std::sqrt(2.0), 1e-12);
+  char cell[64];
+  std::snprintf(cell, sizeof cell, "| %.4f (%.4f) |", mean, std::abs(a - b) / std::sqrt(2.0));
+  EXPECT_NE(markdown_table(comparison).find(cell), std::string::npos) << markdown_table(comparison);
+  // finished runs are not repeated, and other seeds are another comparison
+  options.train = [](const fastweights::Run&, const RunOptions&) -> RunResult {
+    throw std::runtime_error("trained again");
+  };
+  EXPECT_EQ(to_json(compare(options, data_)), to_json(comparison));
+  for (const std::vector<int64_t>& seeds : {std::vector<int64_t>{3, 5}, std::vector<int64_t>{}}) {
+    options.seeds = seeds;
+    EXPECT_NE(error_message([&] { compare(options, data_); }).find("has runs with other seeds"),
+              std::string::npos);
+  }
+}
+
 TEST_F(Experiment, PresetsSetTheSizesThatAModelHas) {
   const auto keys = [](const char* preset, const char* model) {
     std::string text;
