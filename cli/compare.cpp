@@ -29,12 +29,22 @@ std::vector<std::string> chosen_models(const std::string& list) {
   return names;
 }
 
+// how far seeds differ, or that it is unknown; a line
+std::string spread_line(const CompareOptions& options, const Comparison& comparison) {
+  if (!options.seeds.empty())
+    return message("mean over ", options.seeds.size(), " seeds, and in brackets their standard deviation\n");
+  const std::string advice = comparison.models.empty() ? "" : seeds_advice(comparison.models.front().part);
+  return advice.empty() ? "" : advice + "\n";
+}
+
 void run(const CompareCommand& command, Session& session) {
   const TrainCommand& train = command.train;
   FW_CHECK(!train.out.empty(), "no folder for the runs; use --out FOLDER");
   handle_interrupts();
-  CompareOptions options = {
-      .folder = train.out, .models = chosen_models(command.models), .setup = setup_of(train)};
+  CompareOptions options = {.folder = train.out,
+                            .models = chosen_models(command.models),
+                            .setup = setup_of(train),
+                            .seeds = seeds_of(train)};
   const DataSet data = read(train.data, options.setup.source);
   options.train = [&](const Run& one, const RunOptions& how) {
     if (train.verbose()) std::printf("\n%s\n", how.folder.c_str());
@@ -50,8 +60,8 @@ void run(const CompareCommand& command, Session& session) {
   if (comparison.end == RunEnd::Stopped) return;
   if (train.json) std::printf("%s\n", to_json(comparison).c_str());
   if (train.verbose())
-    std::printf("\n%s\nthe table is in %s/comparison.md\n", markdown_table(comparison).c_str(),
-                train.out.c_str());
+    std::printf("\n%s\n%sthe table is in %s/comparison.md\n", markdown_table(comparison).c_str(),
+                spread_line(options, comparison).c_str(), train.out.c_str());
 }
 
 }  // namespace

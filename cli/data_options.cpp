@@ -55,13 +55,14 @@ void print_list(const char* word, const std::vector<std::string>& lines) {
 
 }  // namespace
 
-void move_to_device(Model& model, const std::string& name) {
+void move_to_device(TrainedModel& trained, const std::string& name) {
+  for (TrainedModel& member : trained.members) move_to_device(member, name);
   const at::Device device = find_device(name);
   if (device.is_cpu()) return;
   try {
-    const Model moved = model.to(device);
+    const Model moved = trained.model.to(device);
     moved.check_device();
-    model = moved;
+    trained.model = moved;
   } catch (const std::invalid_argument&) {
     if (name != "auto") throw;
   }

@@ -35,8 +35,9 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
 /// The note about gaps, if there is one, on stderr.
 void print_note(const Predictions& predictions);
 
-/// Moves a model to the device of that name; with "auto" it stays on the CPU if no GPU can run it.
-void move_to_device(Model& model, const std::string& name);
+/// Moves a model, or all of an ensemble, to the device of that name; with "auto" a model stays on the CPU if
+/// no GPU can run it.
+void move_to_device(TrainedModel& trained, const std::string& name);
 
 /// $FASTWEIGHTS_DATA, or ./data.
 std::string default_data_dir();

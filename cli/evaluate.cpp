@@ -31,29 +31,39 @@ Json evaluation_json(const TrainedModel& trained, const Evaluation& found) {
   return json;
 }
 
+// of an ensemble, which models predict
+std::string how_predicted(const TrainedModel& trained, const PartSamples& part) {
+  if (trained.members.empty()) return "";
+  return part.members.empty() ? message(", mean of ", trained.members.size(), " models")
+                              : ", each predicted by the model that was not trained on it";
+}
+
 void print(const EvaluateCommand& command, const TrainedModel& trained, const Evaluation& found,
            const std::string& name, const PartSamples& part) {
   if (command.json) {
     Json json = {{"data", name}, {"part", part.name}, {"samples", part.samples.size()}};
+    if (!trained.members.empty()) json["members"] = trained.members.size();
     json.update(evaluation_json(trained, found));
     std::printf("%s\n", shown_dump(json).c_str());
     return;
   }
-  std::printf("%s, %s: %zu series\n", printable(name).c_str(), part.name.c_str(), part.samples.size());
+  std::printf("%s, %s: %zu series%s\n", printable(name).c_str(), part.name.c_str(), part.samples.size(),
+              how_predicted(trained, part).c_str());
   for (const auto& [metric, value] : found.metrics) std::printf("  %-18s %.4f\n", metric.c_str(), value);
   if (!found.at_threshold.empty())
-    std::printf("with the threshold %.3f chosen on validation: %s\n", trained.threshold,
-                shown(found.at_threshold).c_str());
+    std::printf("with the threshold %.3f%s chosen on validation: %s\n", trained.threshold,
+                trained.members.empty() ? "" : ", the mean of those", shown(found.at_threshold).c_str());
 }
 
 void run(const EvaluateCommand& command, Session& session) {
   TrainedModel trained = load_trained(command.run);
-  move_to_device(trained.model, command.device);
+  move_to_device(trained, command.device);
   const DataConfig source = data_for_model(command.data, command.run, trained.preparation);
   const DataSet all = read(command.data, source);
   const PartSamples part = choose_part(command.run, all, source.path, command.part);
   const DataSet data = select_series(all, part.samples);
-  const Evaluation found = within_memory("predicting", [&] { return evaluate(trained, data); });
+  const Evaluation found =
+      within_memory("predicting", [&] { return evaluate(trained, data, {.members = part.members}); });
   if (!check_finite(found.predictions, data, session)) return;
   print_note(found.predictions);
   FW_CHECK(!found.metrics.empty() && found.known > 0, data.head.name,
@@ -69,10 +79,13 @@ void run(const EvaluateCommand& command, Session& session) {
 void add_evaluate(CLI::App& program, Session& session) {
   auto command = std::make_shared<EvaluateCommand>();
   CLI::App* app = program.add_subcommand("evaluate", "Evaluate a trained model on labelled data");
-  app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
+  app->add_option("run", command->run, "folder of a run, of folds or of seeds, or a model.safetensors")
+      ->required();
   add_data_options(*app, command->data, "data to evaluate on");
-  app->add_option("--part", command->part,
-                  "train, validation, test or all; default: test if the data have that part, otherwise all")
+  app->add_option(
+         "--part", command->part,
+         "train, validation, test or all; default: test if the data have that part, otherwise all; test of "
+         "folds: all series, each predicted by the model that was not trained on it")
       ->check(CLI::IsMember({"train", "validation", "test", "all"}));
   app->add_flag("--json", command->json, "print one JSON object");
   app->add_option("--device", command->device, "cpu, cuda, or auto: cuda if it is usable; default: auto");

@@ -73,7 +73,9 @@ void add_inspect(CLI::App& program, Session&) {
   command->data.label_columns = LabelColumns::Optional;
   CLI::App* app = program.add_subcommand(
       "inspect", "Show a trained model's parameters, and its fast weights over a series");
-  app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
+  app->add_option("run", command->run,
+                  "folder of a run, of folds or of seeds (shows the first), or a model.safetensors")
+      ->required();
   add_data_options(*app, command->data, "data with a series to follow W over (optional)");
   app->add_option("--series", command->sample, "id of the series; default: the first");
   app->add_option("--times", command->times, "number of times at which W is shown")
@@ -82,15 +84,20 @@ void add_inspect(CLI::App& program, Session&) {
   app->footer("Example:\n  fastweights inspect runs/spirals spirals");
   app->callback([command] {
     const TrainedModel trained = load_trained(command->run);
-    print_model(trained);
-    if (!command->data.path.empty()) print_weights(*command, trained);
+    if (!trained.members.empty())
+      std::printf("ensemble of %zu models with the same settings; this is %s\n\n", trained.members.size(),
+                  printable(run_folder(command->run)).c_str());
+    const TrainedModel& shown = trained.members.empty() ? trained : trained.members.front();
+    print_model(shown);
+    if (!command->data.path.empty()) print_weights(*command, shown);
   });
 }
 
 void add_report(CLI::App& program, Session&) {
   auto command = std::make_shared<InspectCommand>();
-  CLI::App* app = program.add_subcommand("report", "Regenerate a run's HTML report");
-  app->add_option("run", command->run, "folder of a finished run")->required();
+  CLI::App* app =
+      program.add_subcommand("report", "Regenerate the HTML report of a run, of folds or of seeds");
+  app->add_option("run", command->run, "folder of a finished run, of folds or of seeds")->required();
   add_data_options(*app, command->data, "the run's data, if they are elsewhere now");
   app->footer("Example:\n  fastweights report runs/spirals");
   app->callback([command] {

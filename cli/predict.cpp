@@ -8,6 +8,7 @@
 #include "base/printable.h"
 #include "data_options.h"
 #include "errors.h"
+#include "train_command.h"
 
 namespace fastweights::cli {
 namespace {
@@ -18,6 +19,7 @@ struct PredictCommand {
   DataOptions data;
   int64_t ahead = 0;
   bool escape_formulas = false;
+  std::vector<int64_t> members = {};  // PredictOptions::members
 };
 
 // a name in the table: quoted if it contains a comma, a quote or a line break
@@ -51,7 +53,7 @@ std::string row_begin(const PredictCommand& command, const DataSet& data, const 
 
 std::string class_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
                         Session& session) {
-  const Predictions p = trained.predict(data);
+  const Predictions p = trained.predict(data, {.members = command.members});
   if (!check_finite(p, data, session)) return "";
   print_note(p);
   const std::vector<std::string>& names = trained.preparation.classes;
@@ -74,7 +76,7 @@ std::string class_table(const PredictCommand& command, const TrainedModel& train
 // targets, or channels: future rows, or all rows with their gaps filled
 std::string number_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
                          Session& session) {
-  const Predictions p = trained.predict(data, {.targets = Targets::Missing});
+  const Predictions p = trained.predict(data, {.targets = Targets::Missing, .members = command.members});
   if (!check_finite(p, data, session)) return "";
   print_note(p);
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
@@ -111,10 +113,13 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
                       session);
 }
 
-void run(const PredictCommand& command, Session& session) {
+void run(PredictCommand& command, Session& session) {
   TrainedModel trained = load_trained(command.run);
-  move_to_device(trained.model, command.device);
+  move_to_device(trained, command.device);
   const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
+  command.members = out_of_fold_members(command.run, data);
+  if (!command.members.empty())
+    std::fprintf(stderr, "note: each series is predicted by the fold that was not trained on it\n");
   const std::string text =
       within_memory("predicting", [&] { return table(command, trained, data, session); });
   if (session.exit_status != 0) return;
@@ -129,10 +134,21 @@ void run(const PredictCommand& command, Session& session) {
 
 }  // namespace
 
+void write_out_of_fold(const std::string& folder, const DataSet& data, Session& session) {
+  PredictCommand command;
+  command.run = folder;
+  command.out = folder + "/predictions.csv";
+  command.members = out_of_fold_members(folder, data);
+  const std::string text =
+      within_memory("predicting", [&] { return table(command, load_trained(folder), data, session); });
+  if (session.exit_status == 0) replace_file(command.out, text);
+}
+
 void add_predict(CLI::App& program, Session& session) {
   auto command = std::make_shared<PredictCommand>();
   CLI::App* app = program.add_subcommand("predict", "Apply a trained model to data");
-  app->add_option("run", command->run, "folder of a run, or its model.safetensors")->required();
+  app->add_option("run", command->run, "folder of a run, of folds or of seeds, or a model.safetensors")
+      ->required();
   command->data.label_columns = LabelColumns::Optional;
   add_data_options(*app, command->data, "data to predict");
   app->add_option("--out,-o", command->out, "CSV file to write; default: the standard output");

@@ -13,10 +13,21 @@
 #include "fastweights/tensor.h"
 #include "fastweights/train.h"
 #include "progress.h"
+#include "seed_list.h"
 #include "train_command.h"
 
 namespace fastweights::cli {
 namespace {
+
+// for the parser of the command line
+std::string seed_list_error(const std::string& text) {
+  try {
+    seed_list(text);
+    return "";
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+}
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -77,7 +88,7 @@ void print_plan(const Run& run, const DataSet& data, Progress& progress) {
 
 // an error if a folder holds a run or several
 void check_unused(const std::string& folder) {
-  FW_CHECK(!read_folds(folder), "there are runs in ", folder,
+  FW_CHECK(!read_runs(folder), "there are runs in ", folder,
            " already: resume them with --resume, or choose another folder");
   FW_CHECK(!std::filesystem::exists(folder + "/config.json"), "there is a run in ", folder,
            " already: resume it with --resume, or choose another folder");
@@ -102,13 +113,16 @@ void run_one(const TrainCommand& command, Session& session) {
   Run run = resume ? open_run(folder, data) : make_run(setup, data);
   run.phases.insert(run.phases.begin(), {"reading", reading.count()});
   const RunOptions options = {.folder = folder, .start = resume ? RunStart::Resume : RunStart::Fresh};
-  train_one(command, run, options, data, folder, session);
+  const RunResult result = train_one(command, run, options, data, folder, session);
+  if (!command.verbose() || result.parts.empty()) return;
+  const std::string advice = seeds_advice(result.parts.back());
+  if (!advice.empty()) std::printf("\n%s\n", advice.c_str());
 }
 
 // settings of a new run, which --resume cannot change
 bool has_settings(const TrainCommand& command) {
   return !command.out.empty() || !command.from.empty() || !command.model.empty() || command.folds != 0 ||
-         !command.preset.empty() || !settings_of(command).empty();
+         !command.seeds.empty() || !command.preset.empty() || !settings_of(command).empty();
 }
 
 void run(const TrainCommand& command, Session& session) {
@@ -118,8 +132,8 @@ void run(const TrainCommand& command, Session& session) {
            "--resume continues a run with its own settings; other settings need a new run, which --from can "
            "initialise with the parameters of this one");
   handle_interrupts();
-  if (command.folds > 0 || (resume && read_folds(command.resume))) {
-    run_folds(command, session);
+  if (command.folds > 0 || !command.seeds.empty() || (resume && read_runs(command.resume))) {
+    run_set(command, session);
   } else {
     run_one(command, session);
   }
@@ -191,7 +205,13 @@ void add_run_options(CLI::App& app, TrainCommand& command) {
   app.add_option("--batch-size", command.batch_size,
                  "series per batch; default: a sixteenth of the series, 16 to 256");
   app.add_option("--learning-rate", command.learning_rate, "peak learning rate; default: 0.001");
-  app.add_option("--seed", command.seed, "seed of parameters, batches and dropout; default: 1");
+  CLI::Option* seed =
+      app.add_option("--seed", command.seed, "seed of parameters, batches and dropout; default: 1");
+  app.add_option(
+         "--seeds", command.seeds,
+         "one run per seed with the same split, such as 1..5 or 1,2,7; shows the spread of the metrics")
+      ->check(CLI::Validator(seed_list_error, ""))
+      ->excludes(seed);
   app.add_option(
       "--task", command.task,
       "classification, regression, step_classification, forecast or imputation; default: by the labels and "
@@ -213,19 +233,23 @@ void add_train(CLI::App& program, Session& session) {
   add_data_options(*app, command->data, "data to train on");
   app->add_option("--out,-o", command->out, "folder for the new run; must not contain one already");
   app->add_option("--model", command->model, "a name that 'fastweights models' lists; default: delta-cde");
-  app->add_option("--folds", command->folds,
-                  "number of cross-validation folds; prints mean and standard deviation of the test metrics")
+  app->add_option(
+         "--folds", command->folds,
+         "number of cross-validation folds; prints the spread of the test metrics, and predicts each "
+         "series by the model that was not trained on it")
       ->check(CLI::Range(2, 1000));
   app->add_option(
       "--from", command->from,
       "copy initial parameters from a run, a model file, or a safetensors file of the published code");
-  app->add_option("--resume", command->resume, "folder of an interrupted run to continue");
+  app->add_option("--resume", command->resume, "folder of an interrupted run, folds or seeds to continue");
   add_run_options(*app, *command);
+  app->get_option("--folds")->excludes("--seeds");
   app->footer(
       "Examples:\n"
       "  fastweights train spirals --out runs/spirals --epochs 2\n"
       "  fastweights train table.csv --out runs/table --label-column outcome --epochs 2\n"
       "  fastweights train --resume runs/spirals\n"
+      "  fastweights train spirals --out runs/seeds --seeds 1..3 --epochs 2\n"
       "Exit codes: 0 done, 1 error, 2 wrong command line, 3 a loss or gradient is not finite, 130 "
       "interrupted.");
   app->callback([command, &session] { run(*command, session); });

@@ -10,7 +10,7 @@ struct TrainCommand {
   DataOptions data;
   std::string out, model, preset, config_file, resume, from;
   std::vector<std::string> settings;
-  std::string epochs, batch_size, learning_rate, seed, task, split, memory_limit;
+  std::string epochs, batch_size, learning_rate, seed, seeds, task, split, memory_limit;
   std::string device = "auto";
   int64_t folds = 0;
   bool intensity = false, json = false, quiet = false, tf32 = false;
@@ -33,7 +33,15 @@ RunSetup setup_of(const TrainCommand& command);
 RunResult train_one(const TrainCommand& command, const Run& run, RunOptions options, const DataSet& data,
                     const std::string& resume, Session& session);
 
-/// Cross-validation, new or resumed.
-void run_folds(const TrainCommand& command, Session& session);
+/// Folds or seeds, new or resumed.
+void run_set(const TrainCommand& command, Session& session);
+/// Those of --seeds; empty: not given. An error if the settings have a seed, too.
+std::vector<int64_t> seeds_of(const TrainCommand& command);
+/// A sentence about the spread between seeds, if the part is a small test part; otherwise empty.
+std::string seeds_advice(const PartResult& part);
+
+/// Writes the table of 'predict' for the data of a folder of folds, each series predicted by the model that
+/// was not trained on it, to predictions.csv in the folder.
+void write_out_of_fold(const std::string& folder, const DataSet& data, Session& session);
 
 }  // namespace fastweights::cli

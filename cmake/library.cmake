@@ -201,8 +201,8 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/checkpoint.cpp
   src/train/clock.cpp
   src/train/compare.cpp
-  src/train/cross_validate.cpp
   src/train/device_adam.cpp
+  src/train/ensemble.cpp
   src/train/future.cpp
   src/train/metrics.cpp
   src/train/model_time.cpp
@@ -211,6 +211,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/presets.cpp
   src/train/recorded_step.cpp
   src/train/report_data.cpp
+  src/train/report_runs.cpp
   src/train/report_weights.cpp
   src/train/run.cpp
   src/train/run_config.cpp
@@ -218,10 +219,12 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/run_files.cpp
   src/train/run_lock.cpp
   src/train/run_names.cpp
+  src/train/run_set.cpp
   src/train/step.cpp
   src/train/task.cpp
   src/train/task_rows.cpp
   src/train/tensor_adam.cpp
+  src/train/train_runs.cpp
   src/train/trained_model.cpp
   src/train/trainer.cpp
   src/train/training_steps.cpp)

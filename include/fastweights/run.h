@@ -137,11 +137,12 @@ std::string to_json(const RunResult& result);
 /// Trains in a new folder, or resumes in an existing one; writes result, model and report.
 RunResult train_run(const Run& run, const RunOptions& options);
 
-/// Regenerates report.json and report.html of a finished run.
+/// Regenerates report.json and report.html of a finished run, or of finished folds or seeds.
 void write_report(const std::string& folder, const DataSet& data);
 
 RunConfig read_run_config(const std::string& folder);
-/// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither.
+/// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither. Of
+/// folds or seeds: the folder of the first.
 std::string run_folder(const std::string& path);
 /// Changes with nearly every change of the data: of large sets it covers a sample of the values.
 std::string fingerprint(const DataSet& data);
@@ -149,11 +150,16 @@ std::string fingerprint(const DataSet& data);
 /// Series of a data set to evaluate a run on: "train", "validation", "test" or "all". An empty name stands
 /// for the test part of the data of the run; for other data, for their test part if they have one, or all.
 /// `path` is where the data were read from. An error if the run was trained on other contents of that path.
+/// The test part of folds is every series, predicted out-of-fold.
 struct PartSamples {
   std::string name;
   std::vector<int64_t> samples;
+  std::vector<int64_t> members = {};  ///< PredictOptions::members
 };
 PartSamples choose_part(const std::string& run, const DataSet& data, const std::string& path,
                         const std::string& name = {});
+/// Of a folder of folds and the data that they were trained on: the index of the fold that tests each series;
+/// otherwise empty.
+std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& data);
 
 }  // namespace fastweights

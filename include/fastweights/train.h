@@ -6,37 +6,49 @@
 #include "fastweights/task.h"
 #include "fastweights/trainer.h"
 
-/// Training: tasks and metrics, the trainer, runs in folders; and several runs on the same data, for
-/// cross-validation of a model and comparison of models.
+/// Training: tasks and metrics, the trainer, runs in folders; and several runs on the same data: folds,
+/// seeds, and comparison of models.
 
 namespace fastweights {
 
-/// Trains a run for cross_validate() and compare(); empty: train_run().
+/// Trains a run for train_runs() and compare(); empty: train_run().
 using TrainFunction = std::function<RunResult(const Run&, const RunOptions&)>;
 
-/// Cross-validation: one run per fold in folder/fold-1, fold-2, ..., each tested on a different part.
-struct FoldsOptions {
+/// Several runs of one setup, each in a folder of its own; either folds or seeds.
+struct RunsOptions {
   std::string folder = {};
-  int64_t folds = 5;
+  /// Cross-validation: folder/fold-1, fold-2, ..., each tested on a different part.
+  int64_t folds = 0;
+  /// Two or more: folder/seed-N, which differ in training.seed and share the split.
+  std::vector<int64_t> seeds = {};
   RunSetup setup = {};
   TrainFunction train = {};
 };
-struct FoldsResult {
-  struct Summary {
-    std::string name;  ///< of the metric
-    double mean = 0, deviation = 0;
-    int64_t folds = 0;  ///< in which the metric is finite
-  };
-  RunEnd end = RunEnd::Finished;  ///< of the last run
-  std::vector<PartResult> tests = {};
-  std::vector<Summary> summary = {};
+/// A metric over those runs in which it is finite.
+struct Spread {
+  std::string name;
+  double mean = 0, deviation = 0, least = 0, largest = 0;
+  int64_t runs = 0;
 };
-FoldsResult cross_validate(const FoldsOptions& options, const DataSet& data);
-/// Continues with the unfinished folds.
-FoldsResult resume_folds(const std::string& folder, const DataSet& data, const TrainFunction& train = {});
-/// The setup of the cross-validation in a folder; empty if there is none.
-std::optional<FoldsOptions> read_folds(const std::string& folder);
-std::string to_json(const std::vector<FoldsResult::Summary>& summary);
+struct RunsPart {
+  std::string name;  ///< validation or test
+  std::vector<PartResult> runs = {};
+  std::vector<Spread> spread = {};
+  /// All runs at once. Seeds: the mean of their models. Folds: every series of the data, predicted by the
+  /// model that was not trained on it; no metrics for validation.
+  PartResult together = {};
+};
+struct RunsResult {
+  RunEnd end = RunEnd::Finished;     ///< of the last run
+  std::vector<RunsPart> parts = {};  ///< in the order of a run's result
+};
+/// Writes result.json and a report of all runs; load_trained() of the folder is the mean of their models.
+RunsResult train_runs(const RunsOptions& options, const DataSet& data);
+/// Continues with the unfinished runs.
+RunsResult resume_runs(const std::string& folder, const DataSet& data, const TrainFunction& train = {});
+/// The runs of a folder; empty if it holds no such set.
+std::optional<RunsOptions> read_runs(const std::string& folder);
+std::string to_json(const RunsResult& result, const RunsOptions& options);
 
 /// Several models on the same data, split and training loop, each in folder/MODEL. Finished runs are not
 /// repeated.
@@ -44,6 +56,7 @@ struct CompareOptions {
   std::string folder = {};
   std::vector<std::string> models = {};  ///< names of known models; empty: all
   RunSetup setup = {};                   ///< its model is ignored
+  std::vector<int64_t> seeds = {};       ///< one run per seed, as in RunsOptions; empty: one run
   TrainFunction train = {};
 };
 struct ComparedModel {
@@ -51,7 +64,8 @@ struct ComparedModel {
   int64_t parameters = 0;
   double seconds_per_epoch = 0;
   int64_t best_epoch = 0;
-  PartResult part = {};
+  PartResult part = {};      ///< with several seeds: mean metrics
+  Metrics deviations = {};   ///< over the seeds; empty: one run
   std::string failure = {};  ///< the reason; empty: it finished
 };
 struct Comparison {

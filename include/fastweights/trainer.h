@@ -63,6 +63,7 @@ struct Predictions {
 struct PredictOptions {
   Targets targets = Targets::HeldOut;
   int64_t batch_size = 256;
+  std::vector<int64_t> members = {};  ///< of an ensemble, to predict each series; empty: the mean of all
 };
 Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,
                     const TaskConfig& task, const PredictOptions& options = {});
@@ -161,13 +162,15 @@ struct TrainedModel {
   Preparation preparation;
   TaskConfig task;
   double threshold = 0.5;  ///< for two classes
+  /// An ensemble: it predicts their mean probabilities, or values. `model` is that of the first.
+  std::vector<TrainedModel> members = {};
 
   /// Channels, static features, targets and classes are matched by name.
   Predictions predict(const DataSet& data, const PredictOptions& options = {}) const;
 };
 
 void save_trained(const std::string& path, const TrainedModel& trained);
-/// From a run's folder, or from its model.safetensors.
+/// From a run's folder, or from its model.safetensors; from a folder of folds or seeds, an ensemble.
 TrainedModel load_trained(const std::string& path);
 
 struct Evaluation {
@@ -176,10 +179,9 @@ struct Evaluation {
   int64_t rows = 0, known = 0;  ///< predictions, and those with a known label or target
   Predictions predictions = {};
 };
-Evaluation evaluate(const TrainedModel& trained, const DataSet& data);
+Evaluation evaluate(const TrainedModel& trained, const DataSet& data, const PredictOptions& options = {});
 
-/// A model on one series of prepared data: outputs and fast weights at times that are evenly spaced in model
-/// time.
+/// A model on one series of prepared data: outputs and fast weights at times evenly spaced in model time.
 struct SeriesOutput {
   Tensor times = {};  // [T] float64, as the data have them
   ModelOutput output = {};

@@ -138,7 +138,7 @@ function tableOf(columns, rows, options = {}) {
   const shown = () => (options.most && !options.all ? rows.slice(0, options.most) : rows);
   function fill() {
     body.replaceChildren(...shown().map((row) => el('tr', {}, row.map((value, i) => {
-      const content = typeof value === 'string' ? named(value, columns[i].long || 44) : formatted(value, columns[i].format);
+      const content = value instanceof Node ? value : typeof value === 'string' ? named(value, columns[i].long || 44) : formatted(value, columns[i].format);
       return el(i === 0 && !columns[i].number ? 'th' : 'td',
         { scope: i === 0 && !columns[i].number ? 'row' : null, class: columns[i].number ? 'number' : null }, content);
     }))));

@@ -31,6 +31,13 @@ function metricsCard(metrics) {
   return card('Metrics', null, tableOf(columns, rows, { label: 'Metrics' }));
 }
 
+// only reports beside this one are linked
+function runsCard(runs) {
+  const columns = [{ name: 'run' }].concat(runs.columns.map((name, i) => ({ name, number: true, format: runs.formats[i] })));
+  const link = (run) => (/^[\w-]+\/report\.html$/.test(run.href) ? el('a', { href: run.href }, run.name) : run.name);
+  return card('Runs' + ofPart(runs.part), null, tableOf(columns, runs.runs.map((run) => [link(run), ...run.values]), { label: 'Runs' }));
+}
+
 function confusionCard(confusion) {
   const { classes, counts } = confusion, many = classes.length > 12;
   const sums = counts.map((row) => row.reduce((a, b) => a + b, 0));
@@ -125,7 +132,7 @@ function modelCards(model) {
 }
 
 function head() {
-  document.getElementById('head').append(el('p', { class: 'eyebrow' }, 'Training run'), el('h1', {}, data.title),
+  document.getElementById('head').append(el('p', { class: 'eyebrow' }, data.runs ? 'Training runs' : 'Training run'), el('h1', {}, data.title),
     data.subtitle ? el('p', { class: 'subtitle' }, data.subtitle) : '', data.finished ? el('p', { class: 'finished' }, 'Finished ' + data.finished) : '');
 }
 
@@ -190,6 +197,7 @@ function fill() {
   let shown = null;
   head();
   main.append(overview());
+  if (data.runs) main.append(section('runs', 'Runs', 'Each run has a report of its own.', runsCard(data.runs)));
   if (data.curves && data.curves.length) main.append(section('training', 'Training', null, el('div', { class: 'grid' + (data.curves.length % 3 === 0 ? ' three' : '') }, data.curves.map(curveCard))));
   const found = results();
   if (found.length) main.append(section('results', 'Results', null, found));

@@ -114,11 +114,23 @@ struct WeightView {
   std::optional<std::string> label = {}, predicted = {};
 };
 
+/// One of several runs: a link to its own report, and its metrics.
+struct RunLink {
+  std::string name = {}, href = {};
+  Numbers values = {};  // one per column
+};
+struct RunsTable {
+  std::string part = {};
+  std::vector<std::string> columns = {}, formats = {};
+  std::vector<RunLink> runs = {};
+};
+
 struct ReportData {
   int64_t version = 1;
   std::string title = {}, subtitle = {}, finished = {};
   Pairs facts = {};
   std::vector<Headline> headline = {};
+  std::optional<RunsTable> runs = {};  ///< of folds or seeds
   std::vector<Curve> curves = {};
   MetricsTable metrics = {};
   std::optional<Confusion> confusion = {};

@@ -139,6 +139,21 @@ void visit_fields(WeightView& v, Visit& visit) {
 }
 
 template <typename Visit>
+void visit_fields(RunLink& r, Visit& visit) {
+  visit("name", r.name);
+  visit("href", r.href);
+  visit("values", r.values);
+}
+
+template <typename Visit>
+void visit_fields(RunsTable& r, Visit& visit) {
+  visit("part", r.part);
+  visit("columns", r.columns);
+  visit("formats", r.formats);
+  visit("runs", r.runs);
+}
+
+template <typename Visit>
 void visit_fields(ReportData& r, Visit& visit) {
   visit("version", r.version);
   visit("title", r.title);
@@ -146,6 +161,7 @@ void visit_fields(ReportData& r, Visit& visit) {
   visit("finished", r.finished);
   visit("facts", r.facts);
   visit("headline", r.headline);
+  visit("runs", r.runs);
   visit("curves", r.curves);
   visit("metrics", r.metrics);
   visit("confusion", r.confusion);

@@ -11,6 +11,7 @@
 #include "train/run_fields.h"
 #include "train/run_files.h"
 #include "train/run_lock.h"
+#include "train/run_set.h"
 
 namespace fastweights {
 namespace {
@@ -67,13 +68,38 @@ ComparedModel finished(const std::string& model, const std::string& folder) {
           .part = result.parts.back()};
 }
 
-std::string cell(const Metrics& metrics, const std::string& name) {
-  const double value = metric(metrics, name);
+// mean and deviation over the seeds in a folder; epochs, too, are means
+ComparedModel finished_seeds(const std::string& model, const RunSet& set, const RunsPart& part) {
+  ComparedModel row = {.model = model, .part = part.runs.front()};
+  double epochs = 0, seconds = 0;
+  const std::vector<SetRun> runs = set_runs(set.options);
+  for (const SetRun& one : runs) {
+    const ComparedModel run = finished(model, set.options.folder + "/" + one.name);
+    row.parameters = run.parameters;
+    epochs += static_cast<double>(run.best_epoch) / static_cast<double>(runs.size());
+    seconds += run.seconds_per_epoch / static_cast<double>(runs.size());
+  }
+  row.best_epoch = std::llround(epochs);
+  row.seconds_per_epoch = seconds;
+  row.part.metrics.clear();
+  for (const Spread& of : part.spread) {
+    row.part.metrics.emplace_back(of.name, of.mean);
+    row.deviations.emplace_back(of.name, of.deviation);
+  }
+  return row;
+}
+
+// "98.1 %", or with several seeds "98.1 % (0.4)"
+std::string cell(const ComparedModel& row, const std::string& name) {
+  const double value = metric(row.part.metrics, name), deviation = metric(row.deviations, name);
   if (!std::isfinite(value)) return "";
   const bool percent = name != "mse" && name != "log_loss";
-  char text[32];
+  char text[64];
   std::snprintf(text, sizeof text, percent ? "%.1f %%" : "%.4f", value * (percent ? 100 : 1));
-  return text;
+  if (row.deviations.empty()) return text;
+  char spread[32];
+  std::snprintf(spread, sizeof spread, percent ? " (%.1f)" : " (%.4f)", deviation * (percent ? 100 : 1));
+  return std::string(text) + spread;
 }
 
 bool has_metric(const Metrics& metrics, const std::string& name) {
@@ -88,14 +114,31 @@ std::vector<ComparedModel> rows_of(const Comparison& comparison) {
 
 Json rows_json(const Comparison& comparison) {
   Json rows = Json::array();
-  for (const ComparedModel& row : rows_of(comparison))
+  for (const ComparedModel& row : rows_of(comparison)) {
     rows.push_back({{"model", row.model},
                     {"parameters", row.parameters},
                     {"seconds_per_epoch", row.seconds_per_epoch},
                     {"best_epoch", row.best_epoch},
                     {"part", row.part.name},
                     {"metrics", result_json(row.part)}});
+    if (!row.deviations.empty()) rows.back()["deviations"] = metrics_json(row.deviations);
+  }
   return rows;
+}
+
+// the seeds of a model, resumed if they have begun
+ComparedModel train_seeds(const RunSet& set, const Run& first, const std::string& model, const DataSet& data,
+                          RunEnd& end) {
+  try {
+    fs::create_directories(set.options.folder);
+    write_run_set(set);
+    const RunsResult result = train_set(set, data, first);
+    end = result.end;
+    if (end == RunEnd::Finished) return finished_seeds(model, set, result.parts.back());
+  } catch (const std::exception& error) {
+    return {.model = model, .failure = message("failed: ", error.what())};
+  }
+  return end == RunEnd::NotFinite ? ComparedModel{.model = model, .failure = "not finite"} : ComparedModel{};
 }
 
 // one run, resumed if it has begun
@@ -111,19 +154,46 @@ ComparedModel train_model(const Run& run, const std::string& model, const std::s
   return end == RunEnd::Finished ? finished(model, folder) : ComparedModel{};
 }
 
+RunSet seeds_of(const CompareOptions& options, const std::string& model, const Run& run) {
+  RunSet set = {.options = {.folder = options.folder + "/" + model,
+                            .seeds = options.seeds,
+                            .setup = options.setup,
+                            .train = options.train},
+                .fingerprint = run.data.fingerprint};
+  set.options.setup.model = model;
+  return set;
+}
+
+// what the folder of a model holds is of this comparison
+void check_folder(const CompareOptions& options, const std::string& model, const Run& run) {
+  const std::string folder = options.folder + "/" + model;
+  const std::optional<RunSet> known = read_run_set(folder);
+  const bool single = fs::exists(folder + "/config.json");
+  FW_CHECK(options.seeds.empty() ? !known : !single && (!known || known->options.seeds == options.seeds),
+           folder, " has runs with other seeds; choose another folder, or remove that one");
+  if (single) check_same(folder, run);
+  if (!known) return;
+  for (const SetRun& one : set_runs(known->options)) {
+    Run expected = run;
+    expected.config = with_settings(run.config, one.settings);
+    const std::string own = folder + "/" + one.name;
+    if (fs::exists(own + "/config.json")) check_same(own, expected);
+  }
+}
+
 }  // namespace
 
 Comparison compare(const CompareOptions& options, const DataSet& data) {
   const std::vector<std::string> models = options.models.empty() ? model_names() : options.models;
   check_models(models);
+  if (!options.seeds.empty()) check_runs({.seeds = options.seeds});
   // errors in settings are found before anything is trained
   std::vector<Run> runs;
   for (const std::string& model : models) {
     RunSetup setup = options.setup;
     setup.model = model;
     runs.push_back(runs.empty() ? make_run(setup, data) : make_run(setup, runs.front().data));
-    const std::string folder = options.folder + "/" + model;
-    if (fs::exists(folder + "/config.json")) check_same(folder, runs.back());
+    check_folder(options, model, runs.back());
   }
   const TrainFunction train = options.train ? options.train : TrainFunction(train_run);
   fs::create_directories(options.folder);
@@ -132,9 +202,11 @@ Comparison compare(const CompareOptions& options, const DataSet& data) {
   for (size_t i = 0; i < models.size(); ++i) {
     const std::string folder = options.folder + "/" + models[i];
     RunEnd end = RunEnd::Finished;
-    const ComparedModel row = fs::exists(folder + "/result.json")
-                                  ? finished(models[i], folder)
-                                  : train_model(runs[i], models[i], folder, train, end);
+    const ComparedModel row =
+        !options.seeds.empty()
+            ? train_seeds(seeds_of(options, models[i], runs[i]), runs[i], models[i], data, end)
+        : fs::exists(folder + "/result.json") ? finished(models[i], folder)
+                                              : train_model(runs[i], models[i], folder, train, end);
     if (end == RunEnd::Stopped) {
       comparison.end = end;
       return comparison;
@@ -162,7 +234,7 @@ std::string markdown_table(const Comparison& comparison) {
   text += " seconds per epoch | best epoch |\n" + line + "---|---|\n";
   for (const ComparedModel& row : rows) {
     text += message("| ", row.model, " | ", row.parameters, " |");
-    for (const std::string& name : metrics) text += " " + cell(row.part.metrics, name) + " |";
+    for (const std::string& name : metrics) text += " " + cell(row, name) + " |";
     char seconds[32];
     std::snprintf(seconds, sizeof seconds, "%.2f", row.seconds_per_epoch);
     text += message(" ", seconds, " | ", row.best_epoch, " |\n");

@@ -16,6 +16,7 @@
 #include "train/run_data.h"
 #include "train/run_fields.h"
 #include "train/run_files.h"
+#include "train/run_set.h"
 
 namespace fastweights {
 namespace {
@@ -230,15 +231,6 @@ void add_scatter(ReportData& report, const TrainedModel& trained, const Shown& s
                     .predicted = values_of(guess.index_select(0, known))};
 }
 
-report::ModelSection model_section(const Model& model) {
-  report::ModelSection section = {.summary = model_summary(model.config())};
-  section.summary.emplace_back("parameters", message(model.parameter_count()));
-  for (const auto& [name, tensor] : model.parameters())
-    section.parameters.push_back({name, message(tensor.sizes()), tensor.numel()});
-  section.config = to_json(model.config());
-  return section;
-}
-
 std::string model_text(const ModelConfig& model) {
   const FastWeights* fast = model.architecture.get_if<FastWeights>();
   if (!fast) return "architecture " + model.architecture.name();
@@ -275,6 +267,15 @@ RunResult load_result(const std::string& folder, const Run& run, const TrainedMo
 }
 
 }  // namespace
+
+report::ModelSection model_section(const Model& model) {
+  report::ModelSection section = {.summary = model_summary(model.config())};
+  section.summary.emplace_back("parameters", message(model.parameter_count()));
+  for (const auto& [name, tensor] : model.parameters())
+    section.parameters.push_back({name, message(tensor.sizes()), tensor.numel()});
+  section.config = to_json(model.config());
+  return section;
+}
 
 ReportData make_report(const std::string& folder, const Run& run, const RunResult& result) {
   const at::NoGradGuard no_grad;
@@ -314,6 +315,11 @@ void write_report(const std::string& folder, const Run& run, const RunResult& re
 }
 
 void write_report(const std::string& folder, const DataSet& data) {
+  if (const std::optional<RunSet> set = read_run_set(folder)) {
+    check_set_data(*set, data);
+    collect_runs(*set, data);
+    return;
+  }
   const TrainedModel trained = load_trained(folder);
   const Run run = open_run(folder, data, trained.preparation);
   write_report(folder, run, load_result(folder, run, trained));

@@ -12,6 +12,9 @@ report::ReportData make_report(const std::string& folder, const Run& run, const 
 /// One series of the prepared part, and the model on it.
 report::WeightView weight_view(const TrainedModel& trained, const PreparedData& data, int64_t sample);
 
+/// Sizes, parameters and configuration of a model.
+report::ModelSection model_section(const Model& model);
+
 /// Writes report.json and report.html.
 void write_report(const std::string& folder, const Run& run, const RunResult& result);
 

@@ -8,7 +8,9 @@
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "train/ensemble.h"
 #include "train/run_fields.h"
+#include "train/run_set.h"
 
 namespace fastweights {
 namespace {
@@ -154,6 +156,7 @@ RunConfig read_run_config(const std::string& folder) {
 
 std::string run_folder(const std::string& path) {
   namespace fs = std::filesystem;
+  if (const std::vector<std::string> members = member_folders(path); !members.empty()) return members.front();
   if (fs::is_directory(path)) return path;
   const fs::path parent = fs::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
@@ -161,9 +164,29 @@ std::string run_folder(const std::string& path) {
   return model ? folder : "";
 }
 
+std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& data) {
+  const std::optional<RunSet> set = read_run_set(run);
+  if (!set || set->options.folds == 0 || set->fingerprint != fingerprint(data)) return {};
+  std::vector<int64_t> members(static_cast<size_t>(data.samples()), -1);
+  const std::vector<std::string> folders = member_folders(run);
+  for (size_t m = 0; m < folders.size(); ++m) {
+    for (const int64_t b : parts_for(folders[m], data, /*own=*/true).test)
+      members[static_cast<size_t>(b)] = static_cast<int64_t>(m);
+  }
+  if (std::find(members.begin(), members.end(), -1) != members.end())
+    throw std::runtime_error(run +
+                             ": a series is in the test part of no fold; config.json of a fold has changed");
+  return members;
+}
+
 PartSamples choose_part(const std::string& run, const DataSet& data, const std::string& path,
                         const std::string& name) {
   if (name == "all") return {name, all_samples(data)};
+  if (std::vector<int64_t> members = out_of_fold_members(run, data); !members.empty()) {
+    FW_CHECK(name.empty() || name == "test", "the folds of ", run, " have different ", name,
+             " parts; evaluate one of them, such as ", run_folder(run));
+    return {"out-of-fold", all_samples(data), std::move(members)};
+  }
   const std::string folder = run_folder(run);
   const bool own = !folder.empty() && known_data(folder).fingerprint == fingerprint(data);
   FW_CHECK(own || folder.empty() || read_run_config(folder).data.path != path, path, " has changed since ",

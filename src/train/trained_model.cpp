@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "fastweights/published.h"
 #include "tensor/autograd.h"
+#include "train/ensemble.h"
 #include "train/model_time.h"
 #include "train/run_fields.h"
 #include "train/trained_file.h"
@@ -108,6 +109,7 @@ void check_trained(const TrainedModel& trained) {
 }
 
 void save_trained(const std::string& path, const TrainedModel& trained) {
+  FW_CHECK(trained.members.empty(), "[train] an ensemble is a folder of runs; save its members one by one");
   NamedTensors file = model_file(trained.model);
   file.metadata["preparation"] = preparation_json(trained.preparation).dump();
   file.metadata["task"] = json_of(trained.task).dump();
@@ -117,6 +119,9 @@ void save_trained(const std::string& path, const TrainedModel& trained) {
 
 std::string initialise_from(const Model& model, const std::string& path) {
   const bool folder = std::filesystem::is_directory(path);
+  if (const std::vector<std::string> members = member_folders(path); !members.empty())
+    throw std::runtime_error(
+        message(path, " holds ", members.size(), " models; name one of them, such as ", members.front()));
   if (!folder) {
     const NamedTensors file = load_safetensors(path);
     // files of ours name their format
@@ -149,6 +154,8 @@ std::string initialise_from(const Model& model, const std::string& path) {
 TrainedModel load_trained(const std::string& path) {
   const bool folder = std::filesystem::is_directory(path);
   const std::string file = folder ? path + "/model.safetensors" : path;
+  if (const std::vector<std::string> members = member_folders(path); !members.empty())
+    return load_ensemble(path, members);
   if (folder && !std::filesystem::exists(file))
     throw std::runtime_error(message(path, " has no model.safetensors: ",
                                      std::filesystem::exists(path + "/config.json")
@@ -191,17 +198,22 @@ bool is_matched(const DataHead& head, const Preparation& p) {
 
 }  // namespace
 
-Predictions TrainedModel::predict(const DataSet& data, const PredictOptions& options) const {
+Predictions predict_alone(const TrainedModel& trained, const DataSet& data, const PredictOptions& options) {
+  const Preparation& preparation = trained.preparation;
   const PreparedData prepared = is_matched(data.head, preparation)
                                     ? prepare(data, preparation)
                                     : prepare(match_data(data, preparation), preparation);
-  Predictions out = fastweights::predict(model, prepared, preparation, task, options);
-  out.note = gap_note({&prepared}, preparation, task, model.config(), options.targets);
+  Predictions out = predict(trained.model, prepared, preparation, trained.task, options);
+  out.note = gap_note({&prepared}, preparation, trained.task, trained.model.config(), options.targets);
   return out;
 }
 
-Evaluation evaluate(const TrainedModel& trained, const DataSet& data) {
-  Evaluation out = {.predictions = trained.predict(data)};
+Predictions TrainedModel::predict(const DataSet& data, const PredictOptions& options) const {
+  return members.empty() ? predict_alone(*this, data, options) : predict_ensemble(*this, data, options);
+}
+
+Evaluation evaluate(const TrainedModel& trained, const DataSet& data, const PredictOptions& options) {
+  Evaluation out = {.predictions = trained.predict(data, options)};
   const Predictions& p = out.predictions;
   out.metrics = evaluate(p, trained.task, trained.preparation);
   out.rows = p.outputs.defined() ? p.outputs.size(0) : 0;

@@ -34,7 +34,7 @@ void read_settings_file(std::string_view bytes) {
 
 void read_folds_file(std::string_view bytes) {
   write_scratch("folds/folds.json", bytes);
-  const std::optional<FoldsOptions> folds = read_folds((scratch_folder() / "folds").string());
+  const std::optional<RunsOptions> folds = read_runs((scratch_folder() / "folds").string());
   require(folds && folds->folds >= 2);
   with_settings({}, folds->setup.settings);
 }

@@ -17,9 +17,10 @@ ReportJson sample(const std::string& name) {
   return ReportJson::parse(in);
 }
 
-// classification, with all parts but "scatter", and regression, with that one
+// classification, with all parts but "scatter" and "runs", and the samples with those
 ReportJson everything() {
   ReportJson report = sample("sample.json");
+  report["runs"] = sample("runs.json")["runs"];
   report["scatter"] = sample("regression.json")["scatter"];
   return report;
 }
@@ -68,6 +69,7 @@ TEST(Report, HostileTextStaysText) {
   report["facts"].push_back({image, comment});
   report["mistakes"][0]["id"] = image;
   report["fast_weights"]["id"] = end;
+  report["runs"]["runs"][0]["href"] = image;
   report["fast_weights"]["channels"][0] = image;
   report["confusion"]["classes"][0] = comment;
   report["model"]["config"] = end;
@@ -100,6 +102,7 @@ void add_keys(const ReportJson& json, const std::string& where, std::set<std::st
 report::ReportData all_parts() {
   report::ReportData data = {.title = "title", .facts = {{"a", "b"}}};
   data.headline = {{"name", 0.5, "percent"}, {"name", int64_t{7}, "integer"}};
+  data.runs = {"test", {"accuracy"}, {"percent"}, {{"seed-1", "seed-1/report.html", {1}}}};
   data.curves = {{.title = "Loss", .lines = {{"train", {1, 2}, {0.5, std::nan("")}}}}};
   data.metrics = {{"test"}, {{.name = "accuracy", .values = {1}}}};
   data.confusion = {.classes = {"a", "b"}, .counts = {{1, 2}, {3, 4}}};
@@ -142,7 +145,7 @@ TEST(Report, TheStructuresAreWrittenAsThePageReadsThem) {
 TEST(Report, AbsentPartsHaveNoKey) {
   const ReportJson json = ReportJson::parse(report::to_json({.title = "title"}));
   for (const char* key :
-       {"confusion", "roc", "calibration", "scatter", "mistakes", "fast_weights", "warnings"})
+       {"confusion", "roc", "calibration", "scatter", "mistakes", "fast_weights", "warnings", "runs"})
     EXPECT_FALSE(json.contains(key)) << key;
 }
 

@@ -1,5 +1,7 @@
 #include "fastweights/train.h"
 
+#include <cmath>
+#include <cstdio>
 #include <filesystem>
 
 #include "base/files.h"
@@ -10,6 +12,8 @@
 
 namespace fastweights {
 namespace {
+
+using testing::error_message;
 
 const Settings kSmall = {{"model.hidden_size", "8"}, {"training.epochs", "2"}, {"training.batch_size", "8"}};
 
@@ -25,64 +29,6 @@ class Experiment : public ::testing::Test {
   TestFolder folder_;
   DataSet data_ = two_classes(24);
 };
-
-TEST_F(Experiment, EverySeriesIsTestedInOneFold) {
-  const FoldsOptions options = {
-      .folder = folder_.path("folds"), .folds = 3, .setup = {.model = "gru", .settings = kSmall}};
-  const FoldsResult result = cross_validate(options, data_);
-  ASSERT_EQ(result.tests.size(), 3u);
-  int64_t tested = 0;
-  double sum = 0;
-  for (const PartResult& test : result.tests) {
-    tested += test.samples;
-    sum += metric(test.metrics, "log_loss");
-  }
-  EXPECT_EQ(tested, 24);
-  ASSERT_FALSE(result.summary.empty());
-  for (const FoldsResult::Summary& of : result.summary) {
-    if (of.name == "log_loss") {
-      EXPECT_NEAR(of.mean, sum / 3, 1e-12);
-    }
-  }
-}
-
-TEST_F(Experiment, ResumedFoldsAreThoseOfAnUninterruptedRun) {
-  FoldsOptions options = {
-      .folder = folder_.path("whole"), .folds = 2, .setup = {.model = "gru", .settings = kSmall}};
-  cross_validate(options, data_);
-  options.folder = folder_.path("stopped");
-  int64_t trained = 0;
-  options.train = [&](const fastweights::Run& run, RunOptions one) {
-    ++trained;
-    one.events.stop = [&] { return trained == 2; };
-    return train_run(run, one);
-  };
-  EXPECT_EQ(cross_validate(options, data_).end, RunEnd::Stopped);
-  ASSERT_TRUE(read_folds(options.folder).has_value());
-  EXPECT_EQ(resume_folds(options.folder, data_, options.train).end, RunEnd::Finished);
-  EXPECT_EQ(trained, 3);
-  EXPECT_EQ(read_file(folder_.path("stopped/result.json")), read_file(folder_.path("whole/result.json")));
-  data_.values[3] += 1;
-  EXPECT_NE(refusal([&] { resume_folds(options.folder, data_); }).find("the data have changed"),
-            std::string::npos);
-}
-
-TEST_F(Experiment, BrokenFilesOfFoldsAreNamed) {
-  const auto error = [&](const std::string& text) {
-    const std::string path = folder_.file("broken/folds.json", text),
-                      got = refusal([&] { read_folds(folder_.path("broken")); });
-    EXPECT_EQ(got.rfind(path + ": ", 0), 0u) << got;
-    EXPECT_EQ(got.find("json.exception"), std::string::npos) << got;
-    return got.substr(std::min(got.size(), path.size() + 2));
-  };
-  for (const char* text : {"", "{", "[]", R"({"folds": "x"})", R"({"folds": 2, "model": 3})"}) error(text);
-  const std::string deep = "[config] objects and lists are nested deeper than 8 levels";
-  EXPECT_EQ(error(std::string(100'000, '[')), deep);
-  std::string objects;
-  for (int i = 0; i < 40'000; ++i) objects += R"({"a":)";
-  EXPECT_EQ(error(R"({"folds": 2, "model": "gru", "settings": )" + objects + "1" + std::string(40'001, '}')),
-            deep);
-}
 
 TEST_F(Experiment, ComparedModelsShareOneSplitAndOneScaling) {
   CompareOptions options = {
@@ -120,6 +66,38 @@ TEST_F(Experiment, AModelThatFailsIsInTheTable) {
   EXPECT_NE(markdown_table(comparison).find("| gru | failed: out of memory |"), std::string::npos);
 }
 
+TEST_F(Experiment, ComparedSeedsHaveMeanAndDeviation) {
+  CompareOptions options = {.folder = folder_.path("compared"),
+                            .models = {"gru", "delta-ode"},
+                            .setup = {.settings = kSmall},
+                            .seeds = {3, 4}};
+  options.setup.settings[0] = {"model.hidden_size", "16"};
+  const Comparison comparison = compare(options, data_);
+  ASSERT_EQ(comparison.models.size(), 2u);
+  const auto loss_of = [&](const char* run) {
+    const Json result =
+        parse_json(read_file(folder_.path(std::string("compared/gru/") + run + "/result.json")));
+    return result["test"]["log_loss"].get<double>();
+  };
+  const double a = loss_of("seed-3"), b = loss_of("seed-4"), mean = (a + b) / 2;
+  const ComparedModel& row = comparison.models[0];
+  EXPECT_NEAR(metric(row.part.metrics, "log_loss"), mean, 1e-12);
+  EXPECT_NEAR(metric(row.deviations, "log_loss"), std::abs(a - b) / std::sqrt(2.0), 1e-12);
+  char cell[64];
+  std::snprintf(cell, sizeof cell, "| %.4f (%.4f) |", mean, std::abs(a - b) / std::sqrt(2.0));
+  EXPECT_NE(markdown_table(comparison).find(cell), std::string::npos) << markdown_table(comparison);
+  // finished runs are not repeated, and other seeds are another comparison
+  options.train = [](const fastweights::Run&, const RunOptions&) -> RunResult {
+    throw std::runtime_error("trained again");
+  };
+  EXPECT_EQ(to_json(compare(options, data_)), to_json(comparison));
+  for (const std::vector<int64_t>& seeds : {std::vector<int64_t>{3, 5}, std::vector<int64_t>{}}) {
+    options.seeds = seeds;
+    EXPECT_NE(error_message([&] { compare(options, data_); }).find("has runs with other seeds"),
+              std::string::npos);
+  }
+}
+
 TEST_F(Experiment, PresetsSetTheSizesThatAModelHas) {
   const auto keys = [](const char* preset, const char* model) {
     std::string text;
@@ -129,7 +107,7 @@ TEST_F(Experiment, PresetsSetTheSizesThatAModelHas) {
   EXPECT_EQ(keys("small", "delta-cde"), "model.hidden_size=32 model.heads=8 model.feed_forward_size=64 ");
   EXPECT_EQ(keys("large", "gru"), "model.hidden_size=128 ");
   EXPECT_EQ(keys("standard", "gru"), "");
-  EXPECT_EQ(testing::error_message([&] { keys("smal", "gru"); }),
+  EXPECT_EQ(error_message([&] { keys("smal", "gru"); }),
             "there is no preset 'smal'; there are small, standard, large");
 }
 
