@@ -106,9 +106,7 @@ struct TrainerOptions {
   std::function<std::unique_ptr<Optimiser>(const Model& model)> optimiser = {};
   std::function<void(const TrainStep&)> on_step = {};    ///< called after each step
   std::function<void(const TrainEpoch&)> on_epoch = {};  ///< called after each epoch
-  /// For steps and validation of this training only. LibTorch's setting is that of the process: trainings in
-  /// several threads need the same value.
-  Tf32 tf32 = Tf32::No;
+  Tf32 tf32 = Tf32::No;  ///< of this trainer; trainers in several threads of a process need the same value
 };
 
 /// A model on a GPU is trained there.

@@ -30,6 +30,18 @@ class Experiment : public ::testing::Test {
   DataSet data_ = two_classes(24);
 };
 
+TEST_F(Experiment, DeepJsonOfFoldsIsAnErrorThatNamesTheFile) {
+  const std::string deep = "[config] objects and lists are nested deeper than 8 levels";
+  std::string objects;
+  for (int i = 0; i < 40'000; ++i) objects += R"({"a":)";
+  const std::string settings =
+      R"({"folds": 2, "model": "gru", "settings": )" + objects + "1" + std::string(40'001, '}');
+  for (const std::string& text : {std::string(100'000, '['), settings}) {
+    const std::string path = folder_.file("broken/folds.json", text);
+    EXPECT_EQ(refusal([&] { read_runs(folder_.path("broken")); }), path + ": " + deep);
+  }
+}
+
 TEST_F(Experiment, ComparedModelsShareOneSplitAndOneScaling) {
   CompareOptions options = {
       .folder = folder_.path("compared"), .models = {"gru", "delta-ode"}, .setup = {.settings = kSmall}};

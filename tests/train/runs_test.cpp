@@ -349,18 +349,6 @@ TEST_F(Runs, BadFoldersAreRefusedWithASentence) {
   }
 }
 
-TEST_F(Runs, DeepJsonIsAnErrorThatNamesTheFile) {
-  const std::string deep = "[config] objects and lists are nested deeper than 8 levels";
-  std::string objects;
-  for (int i = 0; i < 40'000; ++i) objects += R"({"a":)";
-  const std::string settings =
-      R"({"folds": 2, "model": "gru", "settings": )" + objects + "1" + std::string(40'001, '}');
-  for (const std::string& text : {std::string(100'000, '['), settings}) {
-    const std::string path = folder_.file("broken/folds.json", text);
-    EXPECT_EQ(testing::error_message([&] { read_runs(folder_.path("broken")); }), path + ": " + deep);
-  }
-}
-
 TEST_F(Runs, AnEnsembleIsNoSingleModel) {
   const std::string path = seeds();
   EXPECT_EQ(error_message([&] { save_trained(folder_.path("x.safetensors"), load_trained(path)); }),
