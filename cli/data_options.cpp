@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include "base/error.h"
 #include "base/printable.h"
@@ -25,6 +26,86 @@ std::string default_cache_dir() {
   const std::string home = environment_or("HOME", ".");
   return environment_or("FASTWEIGHTS_CACHE",
                         environment_or("XDG_CACHE_HOME", home + "/.cache") + "/fastweights");
+}
+
+// an option whose value is one of several names
+template <typename E>
+void add_choice(CLI::App& command, DataOptions& options, const char* name, E TableForm::*field,
+                const std::map<std::string, E>& choices, const char* help) {
+  const auto keep = [&options, field, choices](const std::string& value) {
+    const E choice = choices.at(value);
+    options.changes.emplace_back([=](ReadOptions& read) { read.table.*field = choice; });
+  };
+  std::vector<std::string> names;
+  for (const auto& [choice, value] : choices) names.push_back(choice);
+  command.add_option_function<std::string>(name, keep, help)->check(CLI::IsMember(names))->group("Data");
+}
+
+// the meaning of the columns of tables
+void add_column_options(CLI::App& command, DataOptions& options) {
+  const auto column = [&](const char* name, auto TableColumns::*field, const char* help) {
+    using Value = std::remove_reference_t<decltype(std::declval<TableColumns&>().*field)>;
+    const auto keep = [&options, field](const Value& value) {
+      if (!value.empty())
+        options.changes.emplace_back([=](ReadOptions& read) { read.columns.*field = value; });
+    };
+    command.add_option_function<Value>(name, keep, help)->group("Data");
+  };
+  column("--id-column", &TableColumns::id, "column that identifies the series; default: id");
+  column("--time-column", &TableColumns::time, "column of times, numbers or dates; default: time");
+  column("--label-column", &TableColumns::label, "column of labels; default: label");
+  column("--group-column", &TableColumns::group, "column of groups such as patients or speakers");
+  column("--static-columns", &TableColumns::statics, "columns that are constant within a series");
+  column("--target-columns", &TableColumns::targets, "columns of values to predict");
+  column("--columns", &TableColumns::channels, "columns that are channels; default: all other columns");
+  column("--ignore-columns", &TableColumns::ignored, "columns that are not used");
+  column("--text-columns", &TableColumns::texts, "columns that are text even if they look like numbers");
+}
+
+// how cells and rows of tables are read
+void add_table_options(CLI::App& command, DataOptions& options) {
+  const auto keep_missing = [&options](const std::vector<std::string>& words) {
+    options.changes.emplace_back([=](ReadOptions& read) { read.table.missing = words; });
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--missing", keep_missing, "words for missing values, besides the usual ones such as NA")
+      ->group("Data");
+  add_choice<DecimalMark>(command, options, "--decimal", &TableForm::decimal,
+                          {{"point", DecimalMark::Point}, {"comma", DecimalMark::Comma}},
+                          "decimal point or comma; default: detected, unless commas separate columns");
+  const auto sort = [&options] {
+    options.changes.emplace_back([](ReadOptions& read) { read.table.order = UnsortedRows::Sort; });
+  };
+  command.add_flag_callback("--sort", sort, "sort the rows of each series by time")->group("Data");
+  add_choice<Duplicates>(
+      command, options, "--duplicates", &TableForm::duplicates,
+      {{"error", Duplicates::Error}, {"first", Duplicates::First}, {"mean", Duplicates::Mean}},
+      "rows of a series with the same time: error, keep the first, or the mean; default: error");
+}
+
+// the column of a channel or static feature of a model
+std::string column_of(const std::string& name, const std::vector<TextColumn>& texts) {
+  for (const TextColumn& text : texts) {
+    for (const std::string& value : text.values) {
+      if (name == text.column + "=" + value) return text.column;
+    }
+  }
+  return name;
+}
+
+// a model reads its own channels; other columns, whatever they are, are kept as they are
+void read_for(const Preparation& preparation, TableColumns& columns) {
+  columns.channel_columns = LabelColumns::Optional;
+  columns.channels = preparation.channels;
+  for (const std::string& name : preparation.channels)
+    columns.channels.push_back(column_of(name, preparation.channel_texts));
+  for (const auto* texts : {&preparation.channel_texts, &preparation.static_texts}) {
+    for (const TextColumn& text : *texts) {
+      columns.texts.push_back(text.column);
+      if (texts == &preparation.channel_texts) columns.channels.push_back(text.column);
+    }
+  }
 }
 
 // as given, or in the data folder
@@ -74,7 +155,8 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   options.data_dir = default_data_dir();
   options.cache_dir = default_cache_dir();
   const std::string group = "Data";
-  command.add_option("data", options.path, what + ": a file, a folder, or a built-in set such as spirals");
+  command.add_option("data", options.path,
+                     what + ": a file, a folder, - (the standard input), or a built-in set such as spirals");
   command.add_option("--data-dir", options.data_dir, "also search this folder for data (FASTWEIGHTS_DATA)")
       ->capture_default_str()
       ->group(group);
@@ -85,21 +167,9 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
     };
     command.add_option_function<std::string>(name, keep, help)->group(group);
   };
-  const auto column = [&](const char* name, auto TableColumns::*field, const char* help) {
-    using Value = std::remove_reference_t<decltype(std::declval<TableColumns&>().*field)>;
-    const auto keep = [&options, field](const Value& value) {
-      if (!value.empty())
-        options.changes.emplace_back([=](ReadOptions& read) { read.columns.*field = value; });
-    };
-    command.add_option_function<Value>(name, keep, help)->group(group);
-  };
   text("--format", &ReadOptions::format, "data format; default: detected");
-  column("--id-column", &TableColumns::id, "column that identifies the series; default: id");
-  column("--time-column", &TableColumns::time, "column of times, numbers or dates; default: time");
-  column("--label-column", &TableColumns::label, "column of labels; default: label");
-  column("--group-column", &TableColumns::group, "column of groups such as patients or speakers");
-  column("--static-columns", &TableColumns::statics, "columns that are constant within a series");
-  column("--target-columns", &TableColumns::targets, "columns of values to predict");
+  add_column_options(command, options);
+  add_table_options(command, options);
   text("--time-unit", &ReadOptions::time_unit, "unit of time; dates are converted to it");
   const auto take_speech = [&options](const std::string& form) {
     const SpeechForm speech = form == "wave" ? SpeechForm::Wave : SpeechForm::Mfcc;
@@ -131,7 +201,14 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
 
 DataConfig data_config(const DataOptions& options, const DataConfig& defaults) {
   DataConfig config = defaults;
-  if (!options.path.empty()) config.path = found_path(options, options.path);
+  if (!options.path.empty()) {
+    config.path = found_path(options, options.path);
+    config.absolute_path = absolute_path(config.path);
+  } else if (!config.absolute_path.empty() && absolute_path(config.path) != config.absolute_path &&
+             fs::exists(config.absolute_path)) {
+    // the run was trained from another folder
+    config.path = config.absolute_path;
+  }
   FW_CHECK(!config.path.empty(), "no data given: name a file, a folder, or a built-in set such as spirals");
   for (const auto& change : options.changes) change(config.read);
   return config;
@@ -144,6 +221,7 @@ DataConfig data_for_model(const DataOptions& options, const std::string& run,
   if (!folder.empty()) known = read_run_config(folder).data;
   // dates are converted to the unit of the training data
   known.read.time_unit = preparation.time_unit;
+  read_for(preparation, known.read.columns);
   // other data may have another format
   if (!options.path.empty() && found_path(options, options.path) != known.path) known.read.format.clear();
   return data_config(options, known);
@@ -167,6 +245,8 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
 void print_note(const Predictions& predictions) {
   if (!predictions.note.empty()) print_list("note", {predictions.note});
 }
+
+void print_notes(const std::vector<std::string>& notes) { print_list("note", notes); }
 
 DataSet read(const DataOptions& options, const DataConfig& config) {
   const ReadOptions how = read_options(options, config);

@@ -35,6 +35,9 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
 /// The note about gaps, if there is one, on stderr.
 void print_note(const Predictions& predictions);
 
+/// Notes on stderr.
+void print_notes(const std::vector<std::string>& notes);
+
 /// Moves a model, or all of an ensemble, to the device of that name; with "auto" a model stays on the CPU if
 /// no GPU can run it.
 void move_to_device(TrainedModel& trained, const std::string& name);

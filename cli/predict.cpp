@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -33,6 +35,14 @@ std::string field(const PredictCommand& command, std::string text) {
   return quoted + "\"";
 }
 
+// a cell of the data, where a number is no formula
+std::string own_cell(const PredictCommand& command, const std::string& text) {
+  double x = 0;
+  const char* end = text.data() + text.size();
+  const bool number = std::from_chars(text.data(), end, x).ptr == end && !text.empty();
+  return number ? text : field(command, text);
+}
+
 // nine digits of a prediction
 std::string nine_digits(double x) {
   char text[32];
@@ -46,10 +56,64 @@ std::string exact(double x) {
   return {text, std::to_chars(text, text + sizeof text, x).ptr};
 }
 
-std::string row_begin(const PredictCommand& command, const DataSet& data, const Predictions& p, int64_t row) {
-  return field(command, data.ids[static_cast<size_t>(p.samples.data_ptr<int64_t>()[row])]) + "," +
-         exact(p.times.data_ptr<double>()[row]);
+// the value of a column in a row of outputs, or of data, where it is exact
+std::string value_cell(const PredictCommand& command, const ShownColumn& column, const double* row,
+                       bool known) {
+  if (!column.values.empty()) return field(command, column.values[*column.largest(row)]);
+  const double x = row[column.channels[0]];
+  return known ? exact(x) : nine_digits(x);
 }
+
+// how the rows of a table refer to the rows of the data
+class SourceRows {
+ public:
+  SourceRows(const PredictCommand& command, const DataSet& data, const Predictions& p)
+      : command_(command),
+        data_(data),
+        samples_(p.samples.data_ptr<int64_t>()),
+        times_(p.times.data_ptr<double>()) {}
+
+  // names of the series and of the time, as the source has them
+  std::string first_names() const {
+    return field(command_, data_.head.source.id) + "," + field(command_, data_.head.source.time);
+  }
+  std::string first_cells(int64_t row) const {
+    const std::optional<int64_t> at = find(row);
+    const std::string time = at ? time_text(data_, *at) : time_text(data_.head, times_[row]);
+    return field(command_, data_.ids[static_cast<size_t>(samples_[row])]) + "," + own_cell(command_, time);
+  }
+  // unused columns, in the row of the same time
+  std::string last_names() const {
+    std::string text;
+    for (const std::string& name : data_.head.unused) text += "," + field(command_, name);
+    return text;
+  }
+  std::string last_cells(int64_t row) const {
+    const size_t count = data_.head.unused.size();
+    if (count == 0) return "";
+    const std::optional<int64_t> at = find(row);
+    std::string text;
+    for (size_t i = 0; i < count; ++i)
+      text += "," + (at ? own_cell(command_, data_.unused[static_cast<size_t>(*at) * count + i]) : "");
+    return text;
+  }
+
+ private:
+  // the row of the data with the time of a prediction
+  std::optional<int64_t> find(int64_t row) const {
+    const auto b = static_cast<size_t>(samples_[row]);
+    const auto first = data_.times.begin() + data_.offsets[b],
+               last = data_.times.begin() + data_.offsets[b + 1];
+    const auto found = std::lower_bound(first, last, times_[row]);
+    if (found == last || *found != times_[row]) return std::nullopt;
+    return found - data_.times.begin();
+  }
+
+  const PredictCommand& command_;
+  const DataSet& data_;
+  const int64_t* samples_;
+  const double* times_;
+};
 
 std::string class_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
                         Session& session) {
@@ -59,18 +123,26 @@ std::string class_table(const PredictCommand& command, const TrainedModel& train
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
-  std::string text = "id,time,predicted";
+  const SourceRows rows(command, data, p);
+  std::string text = rows.first_names() + ",predicted";
   for (const std::string& name : names) text += "," + field(command, "p(" + name + ")");
-  text += "\n";
+  text += rows.last_names() + "\n";
   const double* v = values.data_ptr<double>();
   for (int64_t row = 0; row < values.size(0); ++row) {
-    text += row_begin(command, data, p, row) + "," +
+    text += rows.first_cells(row) + "," +
             field(command, names[static_cast<size_t>(guesses[row].item<int64_t>())]);
     for (size_t k = 0; k < names.size(); ++k)
       text += "," + nine_digits(v[static_cast<size_t>(row) * names.size() + k]);
-    text += "\n";
+    text += rows.last_cells(row) + "\n";
   }
   return text;
+}
+
+// a predicted column: targets are numbers, channels numbers or text
+std::vector<ShownColumn> columns_of(const TrainedModel& trained) {
+  const Preparation& p = trained.preparation;
+  return trained.task.kind == TaskKind::Regression ? shown_columns(p.targets, {})
+                                                   : shown_columns(p.channels, p.channel_texts);
 }
 
 // targets, or channels: future rows, or all rows with their gaps filled
@@ -83,19 +155,24 @@ std::string number_table(const PredictCommand& command, const TrainedModel& trai
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
   const bool imputation = trained.task.kind == TaskKind::Imputation;
-  std::string text = "id,time";
-  for (const std::string& name :
-       trained.task.kind == TaskKind::Regression ? trained.preparation.targets : trained.preparation.channels)
-    text += "," + field(command, name);
-  text += "\n";
+  const std::vector<ShownColumn> columns = columns_of(trained);
+  const SourceRows rows(command, data, p);
+  std::string text = rows.first_names();
+  for (const ShownColumn& column : columns) text += "," + field(command, column.name);
+  for (const ShownColumn& column : columns)
+    text += imputation ? "," + field(command, "imputed(" + column.name + ")") : "";
+  text += rows.last_names() + "\n";
   for (int64_t row = 0; row < values.size(0); ++row) {
-    text += row_begin(command, data, p, row);
-    for (size_t i = static_cast<size_t>(row) * outputs; i < static_cast<size_t>(row + 1) * outputs; ++i) {
+    text += rows.first_cells(row);
+    const size_t first = static_cast<size_t>(row) * outputs;
+    std::string marks;
+    for (const ShownColumn& column : columns) {
       // imputation has a row for each row of the data, and keeps the observed values
-      const bool known = imputation && !std::isnan(data.values[i]);
-      text += "," + (known ? exact(data.values[i]) : nine_digits(v[i]));
+      const bool known = imputation && !std::isnan(data.values[first + column.channels[0]]);
+      text += "," + value_cell(command, column, (known ? data.values.data() : v) + first, known);
+      if (imputation) marks += known ? ",0" : ",1";
     }
-    text += "\n";
+    text += marks + rows.last_cells(row) + "\n";
   }
   return text;
 }
@@ -120,6 +197,7 @@ void run(PredictCommand& command, Session& session) {
   command.members = out_of_fold_members(command.run, data);
   if (!command.members.empty())
     std::fprintf(stderr, "note: each series is predicted by the fold that was not trained on it\n");
+  print_notes(notes_on_texts(data, trained.preparation));
   const std::string text =
       within_memory("predicting", [&] { return table(command, trained, data, session); });
   if (session.exit_status != 0) return;
@@ -163,8 +241,9 @@ void add_predict(CLI::App& program, Session& session) {
   app->footer(
       "Prints one row per series, or per time for models of step labels: id, time, predicted class and "
       "probabilities,\n"
-      "or predicted values. Imputation returns all rows with their gaps filled, forecasting the future "
-      "rows.\n"
+      "or predicted values. Imputation returns all rows with their gaps filled and marked, forecasting the "
+      "future rows.\n"
+      "Names of columns, ids and dates are those of the data, and unused columns follow.\n"
       "Example:\n  fastweights predict runs/spirals spirals --out predictions.csv");
   app->callback([command, &session] { run(*command, session); });
 }

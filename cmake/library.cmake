@@ -39,6 +39,7 @@ fastweights_layer(data ABOVE tensor base
   src/data/arff_reader.cpp
   src/data/cache.cpp
   src/data/catalogue.cpp
+  src/data/cells.cpp
   src/data/counts.cpp
   src/data/csv_folder.cpp
   src/data/csv_reader.cpp
@@ -47,6 +48,7 @@ fastweights_layer(data ABOVE tensor base
   src/data/fetch.cpp
   src/data/files.cpp
   src/data/generators.cpp
+  src/data/gzip.cpp
   src/data/mfcc.cpp
   src/data/model_time.cpp
   src/data/npz.cpp
@@ -56,10 +58,12 @@ fastweights_layer(data ABOVE tensor base
   src/data/physionet2019.cpp
   src/data/prepare.cpp
   src/data/read.cpp
+  src/data/row_order.cpp
   src/data/sha256.cpp
   src/data/speech.cpp
   src/data/split.cpp
   src/data/text.cpp
+  src/data/text_channels.cpp
   src/data/time_axis.cpp
   src/data/ts_reader.cpp
   src/data/ts_writer.cpp

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "fastweights/data_set.h"
+
 /// Data sets of time series. Standard library only; task.h turns them into tensors.
 ///
 ///     const DataSet data = read_data("patients.csv", {.columns = {.group = "patient"}});
@@ -16,67 +18,6 @@
 /// std::runtime_error with the file, the row and the column, what was found and what was expected.
 
 namespace fastweights {
-
-/// The part that the source assigns to a series; Any: the source does not say.
-enum class Part { Any, Train, Validation, Test };
-
-/// One series, as a reader returns it.
-struct Series {
-  std::string id = {};
-  std::string group = {};  ///< patient, speaker, ...; empty: the series is a group by itself
-  Part part = Part::Any;
-  std::vector<double> times = {};             // [L], strictly increasing
-  std::vector<double> values = {};            // [L, C]
-  std::vector<double> statics = {};           // [F]
-  std::string label = {};                     ///< empty: unknown
-  std::vector<double> targets = {};           // [O]
-  std::vector<std::string> step_labels = {};  // [L] or empty; an empty string: unknown
-  std::string where = {};                     ///< file, or file and row, for error messages
-};
-
-/// Metadata shared by all series of a set.
-struct DataHead {
-  std::string name = {};                                               ///< of the file or folder
-  std::string origin = {};                                             ///< format, or "generated"
-  std::vector<std::string> channels = {}, statics = {}, targets = {};  // [C], [F], [O]
-  std::vector<std::string> classes = {};  // [K] in order; if empty, collect_series() derives them
-  std::string time_unit = {};             ///< "hour", "second", "step", ...; empty: unknown
-  std::string time_zero = {};             ///< the date of time 0, if times were dates
-  std::vector<std::string> skipped = {};  ///< omitted files, each with the reason
-  std::vector<std::string> notes = {};    ///< what a reader assumed, such as an encoding
-};
-
-/// Series stored one after another: sample b owns the rows offsets[b] .. offsets[b + 1] - 1.
-struct DataSet {
-  DataHead head = {};
-  std::vector<std::string> ids = {};      // [B]
-  std::vector<std::string> groups = {};   // [B]; empty: a group by itself
-  std::vector<Part> parts = {};           // [B]
-  std::vector<int64_t> offsets = {0};     // [B + 1]
-  std::vector<double> times = {};         // [N]
-  std::vector<double> values = {};        // [N, C]; NaN: not observed
-  std::vector<double> statics = {};       // [B, F]; NaN: unknown
-  std::vector<int64_t> labels = {};       // [B] class indices, -1: unknown; or empty
-  std::vector<double> targets = {};       // [B, O]; NaN: unknown
-  std::vector<int64_t> step_labels = {};  // [N], as labels; or empty
-
-  int64_t samples() const { return static_cast<int64_t>(offsets.size()) - 1; }
-  int64_t rows() const { return offsets.back(); }
-  int64_t length(int64_t sample) const;
-  int64_t channels() const { return static_cast<int64_t>(head.channels.size()); }
-  int64_t classes() const { return static_cast<int64_t>(head.classes.size()); }
-};
-
-/// Builds a set. Checks that each series has the head's channels, static features and targets, at least one
-/// row, finite and increasing times, and no infinite value. Names become UTF-8. If the head lists no classes,
-/// the labels found become the classes, in numerical order if all are numbers, otherwise alphabetically.
-DataSet collect_series(DataHead head, const std::vector<Series>& series);
-
-/// The given samples, in the given order.
-DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples);
-
-/// The series of both sets. Channels, static features, targets and classes must be equal.
-DataSet join_data(const DataSet& first, const DataSet& second);
 
 /// Speech as 20 mel-frequency cepstral coefficients every 6.25 ms, or as the waveform.
 enum class SpeechForm { Mfcc, Wave };
@@ -91,11 +32,37 @@ struct TableColumns {
   std::vector<std::string> statics = {};  ///< constant within a series
   std::vector<std::string> targets = {};  ///< values to predict, constant within a series
   LabelColumns label_columns = LabelColumns::Required;
+  std::vector<std::string> channels = {};  ///< empty: all other columns
+  std::vector<std::string> ignored = {};   ///< unused, like columns that `channels` does not name
+  /// Text whatever it looks like, such as codes that are numbers. Other columns are text if none of their
+  /// values is a number.
+  std::vector<std::string> texts = {};
+  /// Whether the named channels must exist. A model says itself which one it lacks.
+  LabelColumns channel_columns = LabelColumns::Required;
+};
+
+/// Automatic: a comma if values of a table with semicolons, tabs or bars have one.
+enum class DecimalMark { Automatic, Point, Comma };
+
+/// Rows of a series with the same time: an error, the first one, or the mean of their values.
+enum class Duplicates { Error, First, Mean };
+
+/// Refuse: unsorted rows are an error. Sort: rows of a series are sorted by time.
+enum class UnsortedRows { Refuse, Sort };
+
+/// How the cells and rows of a table are read.
+struct TableForm {
+  /// Words for a missing value, besides the usual ones.
+  std::vector<std::string> missing = {};
+  DecimalMark decimal = DecimalMark::Automatic;
+  UnsortedRows order = UnsortedRows::Refuse;
+  Duplicates duplicates = Duplicates::Error;
 };
 
 struct ReadOptions {
   std::string format = {};  ///< one of data_formats(); empty: detected
   TableColumns columns = {};
+  TableForm table = {};
   /// Names the unit of numeric times; dates are converted to it: "second", "minute", "hour" or "day".
   std::string time_unit = {};
   SpeechForm speech = SpeechForm::Mfcc;
@@ -109,7 +76,7 @@ struct ReadOptions {
 std::vector<std::pair<std::string, std::string>> data_formats();
 std::vector<std::pair<std::string, std::string>> built_in_sets();
 
-/// Reads a file, a folder, or a built-in set by name.
+/// Reads a file, a folder, the standard input ("-"), or a built-in set by name.
 DataSet read_data(const std::string& path, const ReadOptions& options = {});
 
 /// read_data() with a cache file in cache_dir, rebuilt if it is missing or damaged, or if the bytes of a file
@@ -167,6 +134,7 @@ struct Preparation {
   std::vector<std::string> channels = {}, statics = {}, targets = {}, classes = {};  ///< names
   std::vector<Scale> channel_scales = {}, static_scales = {}, target_scales = {};    // [C], [F], [O]
   std::vector<int64_t> static_flags = {};  ///< static features with missing values: each gets a flag
+  std::vector<TextColumn> channel_texts = {}, static_texts = {};  ///< with the values of the training part
   std::string time_unit = {};
   double median_gap = 1, usual_gap = 0;    ///< between neighbouring times; see usual_gaps, 0: off
   double time_scale = 1, count_scale = 1;  ///< divisors of elapsed time, in median gaps, and of counts
@@ -184,8 +152,13 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
 std::vector<std::string> data_warnings(const DataSet& data);
 
 /// The data with the preparation's channels, static features, targets and classes. A missing one is an error,
-/// additional ones are dropped; labels of unknown classes become unknown.
+/// additional ones are dropped; labels of unknown classes become unknown. Channels of a text column are all
+/// 0 where the value is unknown to the preparation; notes_on_texts() says so.
 DataSet match_data(const DataSet& data, const Preparation& preparation);
+std::vector<std::string> notes_on_texts(const DataSet& data, const Preparation& preparation);
+
+/// The data without values of text columns that none of the samples has; a note names them.
+DataSet with_texts_of(const DataSet& data, const std::vector<int64_t>& samples);
 
 /// Published data sets that fetch_data() can download: name and description, in alphabetical order.
 std::vector<std::pair<std::string, std::string>> known_sets();

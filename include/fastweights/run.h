@@ -24,6 +24,7 @@ namespace fastweights {
 
 struct DataConfig {
   std::string path = {};
+  std::string absolute_path = {};  ///< of the same file or folder; see absolute_path()
   ReadOptions read = {};
 };
 
@@ -144,6 +145,8 @@ RunConfig read_run_config(const std::string& folder);
 /// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither. Of
 /// folds or seeds: the folder of the first.
 std::string run_folder(const std::string& path);
+/// The absolute path of a file or folder; "" if it does not exist, or if its name is not UTF-8.
+std::string absolute_path(const std::string& path);
 /// Changes with nearly every change of the data: of large sets it covers a sample of the values.
 std::string fingerprint(const DataSet& data);
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "fastweights/data.h"
+#include "fastweights/data_set.h"
 #include "fastweights/optimise.h"
 #include "fastweights/run.h"
 #include "fastweights/task.h"

@@ -14,6 +14,7 @@
 #include "data/files.h"
 #include "data/sha256.h"
 #include "data/text.h"
+#include "data/text_channels.h"
 #include "fastweights/tensor.h"
 #include "tensor/safetensors_header.h"
 
@@ -23,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // changes whenever a reader or this format changes: caches of other versions are rebuilt
-constexpr const char* kFormat = "fastweights-data-3";
+constexpr const char* kFormat = "fastweights-data-4";
 
 Tensor copied(const void* from, size_t count, at::ScalarType type) {
   Tensor tensor = at::empty({static_cast<int64_t>(count)}, type);
@@ -45,6 +46,7 @@ Tensor packed(const std::vector<std::string>& texts) {
   return copied(bytes.data(), bytes.size(), at::kByte);
 }
 Tensor packed(const std::string& text) { return packed(std::vector<std::string>{text}); }
+Tensor packed(const std::vector<TextColumn>& columns) { return packed(flattened(columns)); }
 
 template <typename T>
 void copy_vector(std::vector<T>& to, const Tensor& tensor, at::ScalarType type) {
@@ -80,6 +82,12 @@ void unpack(std::string& to, const Tensor& tensor) {
   to = texts.front();
 }
 
+void unpack(std::vector<TextColumn>& to, const Tensor& tensor) {
+  std::vector<std::string> flat;
+  unpack(flat, tensor);
+  to = text_columns(flat);
+}
+
 // all members by name, for both directions
 template <typename Data, typename Visit>
 void visit_members(Data& data, const Visit& visit) {
@@ -91,6 +99,14 @@ void visit_members(Data& data, const Visit& visit) {
   visit("head.classes", data.head.classes);
   visit("head.time_unit", data.head.time_unit);
   visit("head.time_zero", data.head.time_zero);
+  visit("head.date_form", data.head.date_form);
+  visit("head.source.id", data.head.source.id);
+  visit("head.source.time", data.head.source.time);
+  visit("head.source.label", data.head.source.label);
+  visit("head.source.group", data.head.source.group);
+  visit("head.channel_texts", data.head.channel_texts);
+  visit("head.static_texts", data.head.static_texts);
+  visit("head.unused", data.head.unused);
   visit("head.skipped", data.head.skipped);
   visit("head.notes", data.head.notes);
   visit("ids", data.ids);
@@ -103,6 +119,8 @@ void visit_members(Data& data, const Visit& visit) {
   visit("labels", data.labels);
   visit("targets", data.targets);
   visit("step_labels", data.step_labels);
+  visit("unused", data.unused);
+  visit("dates", data.dates);
 }
 
 // only then it matters whether they are required
@@ -117,8 +135,15 @@ std::string settings_text(const ReadOptions& options) {
       options.columns.time, "\n", options.columns.label, "\n", options.columns.group, "\n", options.time_unit,
       "\n", static_cast<int>(options.speech), "\n",
       names_label_columns(options.columns) ? static_cast<int>(options.columns.label_columns) : 0, "\n");
-  for (const auto* list : {&options.columns.statics, &options.columns.targets}) {
-    for (const std::string& name : *list) text += name + ",";
+  const TableColumns& columns = options.columns;
+  const bool named = !columns.channels.empty() || !columns.ignored.empty() || !columns.texts.empty();
+  text += message(named ? static_cast<int>(columns.channel_columns) : 0, "\n",
+                  static_cast<int>(options.table.decimal), static_cast<int>(options.table.order),
+                  static_cast<int>(options.table.duplicates), "\n");
+  for (const auto* list : {&columns.statics, &columns.targets, &columns.channels, &columns.ignored,
+                           &columns.texts, &options.table.missing}) {
+    // lengths, since names may contain any character
+    for (const std::string& name : *list) text += message(name.size(), ":", name, ",");
     text += "\n";
   }
   return text;

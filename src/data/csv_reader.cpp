@@ -1,30 +1,35 @@
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <limits>
 #include <unordered_map>
 
+#include "base/checked.h"
+#include "data/cells.h"
 #include "data/counts.h"
 #include "data/csv_table.h"
 #include "data/files.h"
+#include "data/gzip.h"
 #include "data/readers.h"
+#include "data/row_order.h"
 
 namespace fastweights::data {
 namespace {
 
 // a value of the series, not of the row: the same or missing in all rows
-void keep(double& kept, double found, const Location& location, const std::string& name,
-          const Series& series) {
+void keep(double& kept, double found, const Location& location, const Series& series, const Columns& columns,
+          size_t column) {
   if (std::isnan(found)) return;
-  if (!std::isnan(kept) && kept != found)
-    refuse(location, "column ", in_quotes(name), " of series ", in_quotes(series.id), ": expected ",
-           exact(kept), " as in earlier rows, got ", exact(found));
+  if (!std::isnan(kept) && kept != found) {
+    columns.check();
+    refuse(location, "column ", in_quotes(columns.name(column)), " of series ", in_quotes(series.id),
+           ": expected ", columns.shown(column, kept), " as in earlier rows, got ",
+           columns.shown(column, found));
+  }
   kept = found;
 }
 
 void keep(std::string& kept, std::string_view found, const Location& location, const std::string& name,
           const Series& series) {
-  if (is_missing(found) || found == kept) return;
+  if (found == kept) return;
   if (!kept.empty())
     refuse(location, "column ", in_quotes(name), " of series ", in_quotes(series.id), ": expected ",
            in_quotes(kept), " as in earlier rows, got ", in_quotes(found));
@@ -34,41 +39,58 @@ void keep(std::string& kept, std::string_view found, const Location& location, c
 // collects the rows of each series by id
 class LongTable {
  public:
-  LongTable(const CsvColumns& columns, const TableColumns& names) : columns_(columns), names_(names) {}
+  LongTable(const CsvColumns& columns, const ReadOptions& options, char separator)
+      : columns_(columns),
+        names_(options.columns),
+        form_(options.table),
+        cells_(form_, separator),
+        channels_(columns.names_of(columns.channels), names_.texts),
+        statics_(names_.statics, names_.texts),
+        targets_(columns.names_of(columns.targets), {}) {}
 
   void add(const TableRows& rows, TimeAxis& axis) {
-    const std::vector<Field>& fields = rows.fields();
-    const auto text = [&](size_t column) { return fields[column].text; };
-    const auto location = [&](size_t column) { return rows.location(fields[column].column); };
     Series& s = series_of(rows);
-    const double time = axis.read(text(columns_.time), location(columns_.time));
+    const auto text = [&](size_t column) { return rows.fields()[column].text; };
+    const auto location = [&](size_t column) { return rows.location(rows.fields()[column].column); };
+    const double time = axis.read(cells_.with_point(text(columns_.time)), location(columns_.time));
     if (!s.times.empty() && time <= s.times.back())
-      refuse(location(columns_.time), "expected a later time than in the previous row of series ",
-             in_quotes(s.id), ", got ", in_quotes(text(columns_.time)));
+      check_order(time, s, form_, location(columns_.time), text(columns_.time),
+                  message(" of series ", in_quotes(s.id)));
     s.times.push_back(time);
-    const auto number = [&](size_t column) {
-      return number_or_missing_in(columns_.names[column], text(column), location(column));
-    };
-    for (const size_t c : columns_.channels) s.values.push_back(number(c));
-    for (size_t i = 0; i < columns_.statics.size(); ++i)
-      keep(s.statics[i], number(columns_.statics[i]), location(columns_.statics[i]), names_.statics[i], s);
-    for (size_t i = 0; i < columns_.targets.size(); ++i)
-      keep(s.targets[i], number(columns_.targets[i]), location(columns_.targets[i]),
-           columns_.names[columns_.targets[i]], s);
-    if (columns_.group != CsvColumns::kNone)
-      keep(s.group, text(columns_.group), location(columns_.group), names_.group, s);
-    if (columns_.part != CsvColumns::kNone) {
-      const Part part = read_part(text(columns_.part), location(columns_.part));
-      if (s.times.size() > 1 && part != s.part)
-        refuse(location(columns_.part), "expected the same part in all rows of series ", in_quotes(s.id),
-               ", got ", in_quotes(text(columns_.part)));
-      s.part = part;
+    for (size_t i = 0; i < columns_.channels.size(); ++i) {
+      const size_t c = columns_.channels[i];
+      s.values.push_back(channels_.read(i, cells_, text(c), location(c)));
     }
-    if (columns_.label != CsvColumns::kNone)
-      s.step_labels.emplace_back(is_missing(text(columns_.label)) ? "" : text(columns_.label));
+    for (size_t i = 0; i < columns_.statics.size(); ++i) {
+      const size_t c = columns_.statics[i];
+      keep(s.statics[i], statics_.read(i, cells_, text(c), location(c)), location(c), s, statics_, i);
+    }
+    for (size_t i = 0; i < columns_.targets.size(); ++i) {
+      const size_t c = columns_.targets[i];
+      keep(s.targets[i], cells_.number(columns_.names[c], text(c), location(c)), location(c), s, targets_, i);
+    }
+    add_names(s, rows);
+    keep_texts(s, rows, columns_, axis.odd_date());
   }
 
   size_t size() const { return series_.size(); }
+
+  // names of channels and static features; text becomes channels
+  void name_columns(DataHead& head, size_t rows, size_t limit, const std::string& file) {
+    channels_.check();
+    statics_.check();
+    channels_.require_room(rows, limit, file);
+    statics_.require_room(size(), limit, file);
+    head.channels = channels_.names();
+    head.statics = statics_.names();
+    head.channel_texts = channels_.texts();
+    head.static_texts = statics_.texts();
+    head.unused = columns_.names_of(columns_.unused);
+    for (Series& s : series_) {
+      channels_.expand(s.values);
+      statics_.expand(s.statics);
+    }
+  }
 
   // labels that never vary within a series are labels of the series
   std::vector<Series> take_series() {
@@ -90,6 +112,24 @@ class LongTable {
   }
 
  private:
+  // group, part and label of a row
+  void add_names(Series& s, const TableRows& rows) {
+    const auto text = [&](size_t column) { return rows.fields()[column].text; };
+    const auto location = [&](size_t column) { return rows.location(rows.fields()[column].column); };
+    if (columns_.group != CsvColumns::kNone && !cells_.is_missing_name(text(columns_.group)))
+      keep(s.group, text(columns_.group), location(columns_.group), names_.group, s);
+    if (columns_.part != CsvColumns::kNone) {
+      const Part part = read_part(text(columns_.part), location(columns_.part));
+      if (s.times.size() > 1 && part != s.part)
+        refuse(location(columns_.part), "expected the same part in all rows of series ", in_quotes(s.id),
+               ", got ", in_quotes(text(columns_.part)));
+      s.part = part;
+    }
+    if (columns_.label == CsvColumns::kNone) return;
+    const std::string_view label = text(columns_.label);
+    s.step_labels.emplace_back(cells_.is_missing_name(label) ? "" : label);
+  }
+
   Series& series_of(const TableRows& rows) {
     const Field& id = rows.fields()[columns_.id];
     if (id.text.empty()) refuse(rows.location(id.column), "expected the id of a series, got nothing");
@@ -109,6 +149,9 @@ class LongTable {
 
   const CsvColumns& columns_;
   const TableColumns& names_;
+  const TableForm& form_;
+  Cells cells_;
+  Columns channels_, statics_, targets_;
   std::vector<Series> series_;
   std::unordered_map<std::string, size_t> indices_;
   size_t last_ = 0;
@@ -116,37 +159,40 @@ class LongTable {
 
 }  // namespace
 
-Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& names, size_t limit) {
+Parsed parse_csv(std::string_view text, const std::string& file, const ReadOptions& options, size_t limit) {
   require_text(text, file);
   TableRows rows(text, file, limit);
-  CsvColumns columns = read_csv_columns(rows, names, CsvColumns::Ids::Required);
+  CsvColumns columns = read_csv_columns(rows, options.columns, CsvColumns::Ids::Required);
   Parsed parsed;
-  parsed.head.statics = names.statics;
-  for (const size_t c : columns.targets) parsed.head.targets.push_back(columns.names[c]);
-  LongTable table(columns, names);
-  bool first = true;
-  size_t values = 0;
-  while (rows.next()) {
+  parsed.head.targets = columns.names_of(columns.targets);
+  parsed.head.source = source_columns(options.columns);
+  if (!columns.note.empty()) parsed.head.notes.push_back(columns.note);
+  if (!rows.next()) refuse(rows.location(1), "expected rows of series after the header, got nothing");
+  check_width(rows, columns);
+  columns.find_part(rows, options.columns);
+  LongTable table(columns, options, rows.separator());
+  size_t count = 0, values = 0;
+  do {
     check_width(rows, columns);
-    if (first) columns.find_part(rows);
-    first = false;
     table.add(rows, parsed.axis);
+    ++count;
     require_parts(table.size(), kSeriesBytes, limit, file, "its series");
     // times and labels, too
     values += columns.channels.size() + (columns.label == CsvColumns::kNone ? 1 : 3);
     require_parts(values, kValueBytes, limit, file, "its values");
-  }
-  if (first) refuse(rows.location(1), "expected rows of series after the header, got nothing");
-  parsed.head.channels = columns.channel_names();
+    require_memory(checked_product({count, columns.unused.size(), sizeof(std::string)}), limit, file,
+                   "its unused columns");
+  } while (rows.next());
+  table.name_columns(parsed.head, count, limit, file);
   parsed.series = table.take_series();
   return parsed;
 }
 
 DataSet read_csv(const std::string& path, const ReadOptions& options) {
   const TextFile file = read_text(path, options);
-  Parsed parsed = parse_csv(file.text, path, options.columns, read_limit(options));
+  Parsed parsed = parse_csv(file.text, path, options, read_limit(options));
   check_table_counts({path, file.text}, parsed.series);
-  parsed.head.name = std::filesystem::path(path).stem().string();
+  parsed.head.name = stem(without_gz(path));
   parsed.head.origin = "csv";
   if (!file.note.empty()) parsed.head.notes.push_back(file.note);
   return finished(std::move(parsed), options);

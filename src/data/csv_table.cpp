@@ -24,32 +24,69 @@ size_t required(const TableRows& rows, const std::vector<std::string>& names, co
 
 std::vector<std::string> header_names(const TableRows& rows) {
   std::vector<std::string> names;
-  std::set<std::string_view> seen;
+  std::set<std::string> seen;
   for (const Field& field : rows.fields()) {
-    if (field.text.empty()) refuse(rows.location(field.column), "expected the name of a column, got nothing");
-    if (!seen.insert(field.text).second)
-      refuse(rows.location(field.column), "duplicate column ", in_quotes(field.text));
-    names.emplace_back(field.text);
+    if (field.text.empty() && !names.empty())
+      refuse(rows.location(field.column), "expected the name of a column, got nothing");
+    names.emplace_back(field.text.empty() ? kIndexColumn : field.text);
+    if (!seen.insert(names.back()).second)
+      refuse(rows.location(field.column), "duplicate column ", in_quotes(names.back()));
   }
   return names;
 }
 
-}  // namespace
-
-void CsvColumns::find_part(const TableRows& first_row) {
-  const auto is_part = [&](size_t c) {
-    const std::string_view text = first_row.fields()[c].text;
-    return names[c] == "part" && !text.empty() && part_named(text);
-  };
-  const auto found = std::find_if(channels.begin(), channels.end(), is_part);
-  if (found == channels.end()) return;
-  part = *found;
-  channels.erase(found);
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-std::vector<std::string> CsvColumns::channel_names() const {
+// columns without a role are channels, or unused
+void divide_others(CsvColumns& columns, const TableColumns& names) {
+  std::set<size_t> roles = {columns.id, columns.time, columns.label, columns.group};
+  roles.insert(columns.statics.begin(), columns.statics.end());
+  roles.insert(columns.targets.begin(), columns.targets.end());
+  for (size_t c = 0; c < columns.names.size(); ++c) {
+    if (roles.contains(c)) continue;
+    const std::string& name = columns.names[c];
+    const bool named = contains(names.channels, name);
+    const bool index = name == kIndexColumn && names.channels.empty() && !contains(names.ignored, name);
+    if (index)
+      columns.note = message("the column ", in_quotes(name),
+                             " is not read: it looks like an index; --columns can name it");
+    const bool used = named || (names.channels.empty() && !index);
+    (used && !contains(names.ignored, name) ? columns.channels : columns.unused).push_back(c);
+  }
+}
+
+// columns that are named must exist; data for a model may lack them
+void check_named(const TableRows& rows, const std::vector<std::string>& found, const TableColumns& names) {
+  for (const std::string& name : names.ignored) {
+    if (name == names.id || name == names.time)
+      refuse(rows.location(1), "the column ", in_quotes(name), " is needed and cannot be ignored");
+    if (names.channel_columns == LabelColumns::Required) required(rows, found, name, "to be ignored");
+  }
+  if (names.channel_columns == LabelColumns::Optional) return;
+  for (const std::string& name : names.channels) required(rows, found, name, "a channel");
+  for (const std::string& name : names.texts) required(rows, found, name, "a text");
+}
+
+}  // namespace
+
+void CsvColumns::find_part(const TableRows& first_row, const TableColumns& named) {
+  const auto is_part = [&](size_t c) {
+    const std::string_view text = first_row.fields()[c].text;
+    return names[c] == "part" && !text.empty() && part_named(text) && !contains(named.ignored, "part");
+  };
+  for (std::vector<size_t>* list : {&channels, &unused}) {
+    const auto found = std::find_if(list->begin(), list->end(), is_part);
+    if (found == list->end()) continue;
+    part = *found;
+    list->erase(found);
+  }
+}
+
+std::vector<std::string> CsvColumns::names_of(const std::vector<size_t>& columns) const {
   std::vector<std::string> result;
-  for (const size_t c : channels) result.push_back(names[c]);
+  for (const size_t c : columns) result.push_back(names[c]);
   return result;
 }
 
@@ -60,6 +97,7 @@ CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColum
   columns.id = ids == CsvColumns::Ids::Required ? required(rows, found, names.id, "the id of a series")
                                                 : position_of(found, names.id);
   columns.time = required(rows, found, names.time, "the time");
+  if (ids == CsvColumns::Ids::Required) check_named(rows, found, names);
   // labels are optional, unless the column was named explicitly
   const auto label_column = [&](const std::string& name, const char* what) {
     return names.label_columns == LabelColumns::Required ? required(rows, found, name, what)
@@ -68,6 +106,7 @@ CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColum
   columns.label = names.label == TableColumns().label || names.label.empty()
                       ? position_of(found, names.label)
                       : label_column(names.label, "the label");
+  if (contains(names.ignored, names.label)) columns.label = CsvColumns::kNone;
   if (!names.group.empty() && ids == CsvColumns::Ids::Required)
     columns.group = label_column(names.group, "the group");
   // with a table per series, these are in labels.csv
@@ -79,16 +118,26 @@ CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColum
       if (position != CsvColumns::kNone) columns.targets.push_back(position);
     }
   }
-  std::vector<size_t> others = {columns.id, columns.time, columns.label, columns.group};
-  others.insert(others.end(), columns.statics.begin(), columns.statics.end());
-  others.insert(others.end(), columns.targets.begin(), columns.targets.end());
+  divide_others(columns, names);
   // a label column named as a target is a number, not a class
   if (std::find(columns.targets.begin(), columns.targets.end(), columns.label) != columns.targets.end())
     columns.label = CsvColumns::kNone;
-  for (size_t c = 0; c < found.size(); ++c) {
-    if (std::find(others.begin(), others.end(), c) == others.end()) columns.channels.push_back(c);
-  }
   return columns;
+}
+
+SourceColumns source_columns(const TableColumns& names) {
+  SourceColumns source = {.id = names.id, .time = names.time};
+  if (!names.label.empty()) source.label = names.label;
+  if (!names.group.empty()) source.group = names.group;
+  return source;
+}
+
+void keep_texts(Series& series, const TableRows& row, const CsvColumns& columns,
+                const std::string& odd_date) {
+  for (const size_t c : columns.unused) series.unused.emplace_back(row.fields()[c].text);
+  if (odd_date.empty() && series.dates.empty()) return;
+  series.dates.resize(series.times.size());
+  series.dates.back() = odd_date;
 }
 
 void check_width(const TableRows& row, const CsvColumns& columns) {

@@ -18,15 +18,26 @@ struct CsvColumns {
   std::vector<std::string> names = {};
   size_t id = kNone, time = kNone, label = kNone, group = kNone, part = kNone;
   std::vector<size_t> channels = {}, statics = {}, targets = {};
+  std::vector<size_t> unused = {};  ///< not read, but kept as they are
+  std::string note = {};            ///< about a column that was left out; or ""
 
   /// A column named part holds parts instead of channel values if the first row has train, validation or
   /// test there.
-  void find_part(const TableRows& first_row);
-  std::vector<std::string> channel_names() const;
+  void find_part(const TableRows& first_row, const TableColumns& named);
+  std::vector<std::string> names_of(const std::vector<size_t>& columns) const;
 };
+
+/// The name of a column without a name that is the first one: an index, as pandas writes it.
+inline constexpr const char* kIndexColumn = "Unnamed: 0";
 
 /// Reads the header of a table; a missing required column is an error.
 CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColumns::Ids ids);
+
+/// Names of the columns of a table, for those who write it again.
+SourceColumns source_columns(const TableColumns& names);
+
+/// Appends the unused cells of a row, and the text of its date if `odd_date` is one.
+void keep_texts(Series& series, const TableRows& row, const CsvColumns& columns, const std::string& odd_date);
 
 /// Rejects a row with more or fewer fields than the header.
 void check_width(const TableRows& row, const CsvColumns& columns);

@@ -98,6 +98,10 @@ void check_series(const DataHead& head, const Series& s) {
     refuse(s, "expected ", head.targets.size(), " targets, got ", s.targets.size());
   if (!s.step_labels.empty() && s.step_labels.size() != length)
     refuse(s, "expected ", length, " step labels, one per row, got ", s.step_labels.size());
+  if (s.unused.size() != length * head.unused.size())
+    refuse(s, "expected ", length * head.unused.size(), " unused cells, got ", s.unused.size());
+  if (!s.dates.empty() && s.dates.size() != length)
+    refuse(s, "expected ", length, " dates, one per row, got ", s.dates.size());
   for (size_t i = 0; i < length; ++i) {
     if (!std::isfinite(s.times[i])) refuse(s, "the time of row ", i + 1, " is not finite");
     if (i > 0 && s.times[i] <= s.times[i - 1])
@@ -142,18 +146,23 @@ int64_t DataSet::length(int64_t sample) const {
 DataSet collect_series(DataHead head, const std::vector<Series>& series) {
   if (head.classes.empty()) head.classes = found_classes(series);
   Utf8Names utf8;
-  for (std::string* text : {&head.name, &head.time_unit, &head.time_zero}) *text = utf8(*text);
-  for (auto* list : {&head.channels, &head.statics, &head.targets, &head.classes, &head.skipped, &head.notes})
+  SourceColumns& source = head.source;
+  for (std::string* text : {&head.name, &head.time_unit, &head.time_zero, &head.date_form, &source.id,
+                            &source.time, &source.label, &source.group})
+    *text = utf8(*text);
+  for (auto* list : {&head.channels, &head.statics, &head.targets, &head.classes, &head.skipped, &head.notes,
+                     &head.unused})
     utf8(*list);
   DataSet data = {.head = std::move(head)};
   const Labels labels(data.head.classes);
   size_t rows = 0;
-  bool labelled = false, steps_labelled = false;
+  bool labelled = false, steps_labelled = false, dated = false;
   for (const Series& s : series) {
     check_series(data.head, s);
     rows += s.times.size();
     labelled = labelled || !s.label.empty();
     steps_labelled = steps_labelled || !s.step_labels.empty();
+    dated = dated || !s.dates.empty();
   }
   data.times.reserve(rows);
   data.values.reserve(rows * data.head.channels.size());
@@ -166,6 +175,8 @@ DataSet collect_series(DataHead head, const std::vector<Series>& series) {
     append(data.values, s.values);
     append(data.statics, s.statics);
     append(data.targets, s.targets);
+    append(data.unused, s.unused);
+    if (dated) append(data.dates, s.dates.empty() ? std::vector<std::string>(s.times.size()) : s.dates);
     if (labelled) data.labels.push_back(labels.index(s, utf8(s.label)));
     if (!steps_labelled) continue;
     for (size_t i = 0; i < s.times.size(); ++i)
@@ -178,7 +189,7 @@ DataSet collect_series(DataHead head, const std::vector<Series>& series) {
 DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) {
   DataSet part = {.head = data.head};
   const size_t channels = data.head.channels.size(), statics = data.head.statics.size(),
-               targets = data.head.targets.size();
+               targets = data.head.targets.size(), unused = data.head.unused.size();
   // rows first .. last - 1 of a table of the given width
   const auto take = [](auto& to, const auto& from, size_t first, size_t last, size_t width) {
     using Difference = std::ptrdiff_t;
@@ -205,6 +216,8 @@ DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) 
     take(part.values, data.values, first, last, channels);
     take(part.statics, data.statics, b, b + 1, statics);
     take(part.targets, data.targets, b, b + 1, targets);
+    take(part.unused, data.unused, first, last, unused);
+    if (!data.dates.empty()) take(part.dates, data.dates, first, last, 1);
     if (!data.labels.empty()) part.labels.push_back(data.labels[b]);
     if (!data.step_labels.empty()) take(part.step_labels, data.step_labels, first, last, 1);
   }
@@ -222,6 +235,7 @@ DataSet join_data(const DataSet& first, const DataSet& second) {
   check("static features", first.head.statics, second.head.statics);
   check("targets", first.head.targets, second.head.targets);
   check("classes", first.head.classes, second.head.classes);
+  check("unused columns", first.head.unused, second.head.unused);
   if (first.labels.empty() != second.labels.empty() ||
       first.step_labels.empty() != second.step_labels.empty())
     throw std::runtime_error("only one of '" + first.head.name + "' and '" + second.head.name +
@@ -235,6 +249,12 @@ DataSet join_data(const DataSet& first, const DataSet& second) {
   for (size_t b = 1; b < second.offsets.size(); ++b) both.offsets.push_back(first.rows() + second.offsets[b]);
   append(both.times, second.times);
   append(both.values, second.values);
+  append(both.unused, second.unused);
+  if (!first.dates.empty() || !second.dates.empty()) {
+    both.dates.resize(first.times.size());
+    append(both.dates, second.dates);
+    both.dates.resize(both.times.size());
+  }
   append(both.statics, second.statics);
   append(both.labels, second.labels);
   append(both.targets, second.targets);

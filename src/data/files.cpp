@@ -16,6 +16,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "data/gzip.h"
 #include "data/text.h"
 
 namespace fastweights::data {
@@ -128,7 +129,9 @@ std::string read_bytes(const std::string& path, const ReadOptions& options) {
 }
 
 TextFile read_text(const std::string& path, const ReadOptions& options) {
-  DecodedText decoding = decoded_file(read_bytes(path, options));
+  std::string bytes = read_bytes(path, options);
+  if (is_gzip(bytes)) bytes = gunzip(bytes, path, unpack_limit(options, bytes.size()));
+  DecodedText decoding = decoded_file(std::move(bytes));
   TextFile result = {.text = std::move(decoding.text)};
   if (!decoding.encoding.empty()) result.note = message(path, ": not UTF-8; read as ", decoding.encoding);
   return result;

@@ -34,7 +34,8 @@ void require_parts(size_t count, size_t bytes, size_t limit, std::string_view fi
 /// The bytes of a file within the limit. Anything but a file, or a pipe such as /dev/stdin, is an error.
 std::string read_bytes(const std::string& path, const ReadOptions& options);
 
-/// A text file as UTF-8; the note names another encoding that was assumed.
+/// A text file, which may be compressed with gzip, as UTF-8; the note names another encoding that was
+/// assumed.
 struct TextFile {
   std::string text = {};
   std::string note = {};

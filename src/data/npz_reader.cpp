@@ -10,6 +10,7 @@
 #include "data/files.h"
 #include "data/npz.h"
 #include "data/readers.h"
+#include "data/text_channels.h"
 
 namespace fastweights::data {
 namespace {
@@ -17,9 +18,10 @@ namespace {
 using Kind = NpyArray::Kind;
 
 const std::vector<std::string> kArrays = {
-    "values",       "times",       "offsets",      "lengths",   "labels",   "classes",
-    "ids",          "groups",      "parts",        "channels",  "statics",  "targets",
-    "static_names", "step_labels", "target_names", "time_unit", "time_zero"};
+    "values",        "times",        "offsets",       "lengths",      "labels",    "classes",
+    "ids",           "groups",       "parts",         "channels",     "statics",   "targets",
+    "date_form",     "static_names", "step_labels",   "target_names", "time_unit", "time_zero",
+    "channel_texts", "static_texts", "source_columns"};
 
 // the arrays of a file by name, with checks of shape and kind
 class Arrays {
@@ -212,6 +214,14 @@ NpzRows read_rows(const Arrays& arrays) {
   return padded_rows(arrays);
 }
 
+std::vector<TextColumn> read_texts(const Arrays& arrays, const std::string& name) {
+  try {
+    return text_columns(arrays.texts(name));
+  } catch (const std::runtime_error& error) {
+    arrays.refuse_file(name, ": ", error.what());
+  }
+}
+
 DataHead read_head(const Arrays& arrays, const NpzRows& rows) {
   DataHead head = {.channels = arrays.texts("channels"), .classes = arrays.texts("classes")};
   if (head.channels.empty() && !rows.values.empty())
@@ -225,6 +235,14 @@ DataHead read_head(const Arrays& arrays, const NpzRows& rows) {
   }
   head.time_unit = arrays.find("time_unit") ? arrays.word("time_unit") : rows.time_unit;
   head.time_zero = arrays.word("time_zero");
+  head.date_form = arrays.word("date_form");
+  const std::vector<std::string> source = arrays.texts("source_columns");
+  if (!source.empty() && source.size() != 4)
+    arrays.refuse_file("source_columns: expected 4 names, got ", source.size());
+  if (!source.empty())
+    head.source = {.id = source[0], .time = source[1], .label = source[2], .group = source[3]};
+  head.channel_texts = read_texts(arrays, "channel_texts");
+  head.static_texts = read_texts(arrays, "static_texts");
   return head;
 }
 

@@ -17,7 +17,7 @@ inline constexpr size_t kNoLimit = static_cast<size_t>(-1);
 Parsed parse_ts(std::string_view text, const std::string& file, size_t limit = kNoLimit);
 Parsed parse_arff(std::string_view text, const std::string& file, size_t limit = kNoLimit);
 /// All series in one table.
-Parsed parse_csv(std::string_view text, const std::string& file, const TableColumns& columns,
+Parsed parse_csv(std::string_view text, const std::string& file, const ReadOptions& options,
                  size_t limit = kNoLimit);
 DataSet parse_npz(std::string_view bytes, const std::string& file, size_t limit = kNoLimit);
 

@@ -10,6 +10,7 @@
 #include "data/model_time.h"
 #include "data/quantile.h"
 #include "data/text.h"
+#include "data/text_channels.h"
 
 namespace fastweights {
 namespace {
@@ -173,17 +174,6 @@ void check_scaled(const DataSet& data, const Scaled& table) {
   }
 }
 
-std::vector<double> columns(const std::vector<double>& table, size_t width,
-                            const std::vector<size_t>& which) {
-  std::vector<double> taken;
-  if (width == 0) return taken;
-  taken.reserve(table.size() / width * which.size());
-  for (size_t row = 0; row * width < table.size(); ++row) {
-    for (const size_t column : which) taken.push_back(table[row * width + column]);
-  }
-  return taken;
-}
-
 }  // namespace
 
 int64_t Preparation::model_channels() const {
@@ -209,7 +199,9 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
                    .channels = head.channels,
                    .statics = head.statics,
                    .targets = head.targets,
-                   .classes = head.classes};
+                   .classes = head.classes,
+                   .channel_texts = head.channel_texts,
+                   .static_texts = head.static_texts};
   p.time_unit = head.time_unit;
   p.channel_scales = scales_of({data.values, head.channels.size(), rows}, config.scaling);
   p.static_scales = scales_of(statics, Scaling::Standard);
@@ -237,16 +229,23 @@ DataSet match_data(const DataSet& data, const Preparation& preparation) {
                                      data::in_quotes(trained), ", but ", data::in_quotes(head.name),
                                      " has units of ", data::in_quotes(unit)));
   DataSet result = data;
-  result.head.channels = preparation.channels;
-  result.head.statics = preparation.statics;
-  result.values = columns(data.values, head.channels.size(),
-                          positions(preparation.channels, head.channels, "channel", head.name));
-  result.statics = columns(data.statics, head.statics.size(),
-                           positions(preparation.statics, head.statics, "static feature", head.name));
+  // one table after another, as the preparation has them
+  const auto match = [&](const data::NamedTable& table, const std::vector<std::string>& names,
+                         const std::vector<TextColumn>& texts, const char* what) {
+    data::add_text_channels(table, texts);
+    table.values =
+        data::take_columns(table.values, table.names.size(), positions(names, table.names, what, head.name));
+    table.names = names;
+    table.texts = texts;
+  };
+  match({result.head.channels, result.head.channel_texts, result.values}, preparation.channels,
+        preparation.channel_texts, "channel");
+  match({result.head.statics, result.head.static_texts, result.statics}, preparation.statics,
+        preparation.static_texts, "static feature");
   // targets may be unknown
   if (!head.targets.empty()) {
-    result.targets = columns(data.targets, head.targets.size(),
-                             positions(preparation.targets, head.targets, "target", head.name));
+    result.targets = data::take_columns(data.targets, head.targets.size(),
+                                        positions(preparation.targets, head.targets, "target", head.name));
   } else {
     result.targets.assign(data.ids.size() * preparation.targets.size(),
                           std::numeric_limits<double>::quiet_NaN());

@@ -7,8 +7,10 @@
 
 #include "base/nearest.h"
 #include "data/files.h"
+#include "data/gzip.h"
 #include "data/parsers.h"
 #include "data/readers.h"
+#include "data/text_channels.h"
 
 namespace fastweights::data {
 namespace {
@@ -105,7 +107,7 @@ std::string format_of_folder(const std::string& path) {
 
 // by extension, then by content
 std::string format_of_file(const std::string& path, const ReadOptions& options) {
-  const std::string ending = lowercase(fs::path(path).extension().string());
+  const std::string ending = lowercase(fs::path(without_gz(path)).extension().string());
   for (const std::string format : {"ts", "arff", "csv", "npz"}) {
     if (ending == "." + format) return format;
   }
@@ -119,7 +121,7 @@ std::string format_of_file(const std::string& path, const ReadOptions& options) 
     if (line.empty() || line[0] == '#' || line[0] == '%') continue;
     if (line.starts_with("@relation") || line.starts_with("@attribute")) return "arff";
     if (line[0] == '@') return "ts";
-    return line.find_first_of(",;\t") == std::string::npos ? "" : "csv";
+    return line.find_first_of(",;\t|") == std::string::npos ? "" : "csv";
   }
   return "";
 }
@@ -150,6 +152,9 @@ namespace {
 
 DataSet read_any(const std::string& path, const ReadOptions& options) {
   if (!options.format.empty()) data::format_named(options.format);
+  // the standard input
+  if (path == "-")
+    return data::format_named(options.format.empty() ? "csv" : options.format).read("/dev/stdin", options);
   if (options.format == "built-in") return data::make_data(path);
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -167,11 +172,40 @@ DataSet read_any(const std::string& path, const ReadOptions& options) {
   return data::format_named(format).read(path, options);
 }
 
+// the channels that are asked for; tables have chosen theirs
+DataSet with_columns(DataSet data, const TableColumns& columns) {
+  const bool table = data.head.origin == "csv" || data.head.origin == "csv-folder";
+  if (table || (columns.channels.empty() && columns.ignored.empty())) return data;
+  const std::vector<std::string>& names = data.head.channels;
+  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  for (const auto* list : {&columns.channels, &columns.ignored}) {
+    for (const std::string& name : *list) {
+      if (columns.channel_columns == LabelColumns::Required && !has(names, name))
+        throw std::runtime_error(message(data.head.name, ": no channel ", data::in_quotes(name),
+                                         "; the nearest is ", data::in_quotes(nearest(name, names))));
+    }
+  }
+  std::vector<size_t> kept;
+  std::vector<std::string> kept_names;
+  for (size_t c = 0; c < names.size(); ++c) {
+    const bool named = columns.channels.empty() || has(columns.channels, names[c]);
+    if (!named || has(columns.ignored, names[c])) continue;
+    kept.push_back(c);
+    kept_names.push_back(names[c]);
+  }
+  if (kept.size() == names.size()) return data;
+  data.values = data::take_columns(data.values, names.size(), kept);
+  data.head.channels = kept_names;
+  return data;
+}
+
 }  // namespace
 
 DataSet read_data(const std::string& path, const ReadOptions& options) {
   try {
-    return read_any(path, options);
+    return with_columns(read_any(path, options), options.columns);
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(path + ": reading it needs more memory than there is");
   } catch (const std::length_error&) {

@@ -85,13 +85,14 @@ std::string from_utf16(std::string_view bytes, ByteOrder order) {
 }
 
 char separator_of(std::string_view first_line) {
-  bool quotes = false;
+  bool quotes = false, bar = false;
   for (const char c : first_line) {
     if (c == '"') quotes = !quotes;
     if (!quotes && (c == ',' || c == ';' || c == '\t')) return c;
     if (!quotes && c == '\n') break;
+    bar = bar || (!quotes && c == '|');
   }
-  return ',';
+  return bar ? '|' : ',';
 }
 
 }  // namespace
@@ -171,14 +172,6 @@ bool is_missing(std::string_view text) {
 double number_or_missing(std::string_view text, const Location& location, std::string_view what) {
   const std::optional<double> x = finite_or_missing(text);
   if (!x) refuse(location, "expected ", what, ", got ", in_quotes(trimmed(text)));
-  return *x;
-}
-
-double number_or_missing_in(std::string_view column, std::string_view text, const Location& location) {
-  const std::optional<double> x = finite_or_missing(text);
-  if (!x)
-    refuse(location, "column ", in_quotes(column), ": expected a number, got ", in_quotes(trimmed(text)),
-           "; missing values are empty, ?, NaN, NA or null");
   return *x;
 }
 

@@ -65,9 +65,6 @@ bool is_missing(std::string_view text);
 /// A finite number, or NaN for a missing value; `what` is the expectation in the error message.
 double number_or_missing(std::string_view text, const Location& location, std::string_view what = "a number");
 
-/// A finite number, or NaN for a missing value, in the column of this name.
-double number_or_missing_in(std::string_view column, std::string_view text, const Location& location);
-
 /// A finite number, without spaces around it, in the column of this name.
 double finite_number(std::string_view text, const Location& location, std::string_view column);
 
@@ -103,13 +100,14 @@ size_t field_count(std::string_view line, char separator);
 /// Rows of a table. Quoted fields may contain separators, line ends, and quotes doubled as "".
 class TableRows {
  public:
-  /// The separator is the first semicolon, tab or comma of the first line, outside quotes. `limit`: of the
-  /// memory for the names of columns.
+  /// The separator is the first semicolon, tab or comma of the first line, outside quotes; without one it is
+  /// a bar, if there is one. `limit`: of the memory for the names of columns.
   TableRows(std::string_view text, std::string_view file, size_t limit = static_cast<size_t>(-1));
   /// Advances to the next row that is not empty.
   bool next();
   const std::vector<Field>& fields() const { return fields_; }
   int64_t row() const { return row_; }
+  char separator() const { return separator_; }
   Location location(int64_t column) const { return {file_, row_, column}; }
 
  private:

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
+#include <cstdlib>
 #include <limits>
 #include <map>
+
+#include "data/row_order.h"
 
 namespace fastweights::data {
 namespace {
@@ -89,6 +91,13 @@ std::optional<double> take_clock(std::string_view& text) {
   return seconds * kSecond + *fraction;
 }
 
+// at least so many digits
+void append_digits(std::string& text, int64_t number, size_t digits) {
+  const std::string shown = std::to_string(std::abs(number));
+  if (number < 0) text += '-';
+  text.append(digits - std::min(digits, shown.size()), '0') += shown;
+}
+
 // units that dates can be converted to, in microseconds
 const std::map<std::string, double>& units() {
   static const std::map<std::string, double> kUnits = {
@@ -110,23 +119,50 @@ std::optional<double> parse_date(std::string_view text) {
   return *day + *clock - *zone * kSecond;
 }
 
-std::string date_text(double microseconds) {
-  using std::chrono::days;
-  const double days_since = std::floor(microseconds / (86400 * kSecond));
-  const std::chrono::year_month_day date{std::chrono::sys_days{days{static_cast<int>(days_since)}}};
-  const auto rest = static_cast<int64_t>(microseconds - days_since * 86400 * kSecond);
-  const int64_t seconds = rest / 1000000, fraction = rest % 1000000;
-  char text[80];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                static_cast<int>(seconds / 3600), static_cast<int>(seconds / 60 % 60),
-                static_cast<int>(seconds % 60));
-  std::string result = text;
-  if (fraction != 0) {
-    std::snprintf(text, sizeof text, ".%06d", static_cast<int>(fraction));
-    result += text;
+DateForm form_of_date(std::string_view date) {
+  constexpr size_t kDay = 10, kMinutes = 16, kSeconds = 19, kMostDigits = 9;
+  date = trimmed(date);
+  if (date.size() <= kDay) return {.between = ' ', .clock = 0, .zone = ""};
+  const bool seconds = date.size() > kMinutes && date[kMinutes] == ':';
+  DateForm form = {.between = date[kDay], .clock = seconds ? 3 : 2};
+  size_t at = seconds ? kSeconds : kMinutes;
+  if (seconds && at < date.size() && (date[at] == '.' || date[at] == ',')) {
+    form.mark = date[at++];
+    const size_t end = std::min(date.find_first_not_of("0123456789", at), date.size());
+    form.digits = std::min(end - at, kMostDigits);
+    at = end;
   }
-  return result + "Z";
+  std::string_view zone = date.substr(std::min(at, date.size()));
+  form.zone = zone;
+  form.offset = take_zone(zone).value_or(0) * kSecond;
+  return form;
+}
+
+std::string date_text(double microseconds, const DateForm& form) {
+  constexpr double kDay = 86400 * kSecond;
+  constexpr int64_t kMicroseconds = 1'000'000;
+  const double local = microseconds + form.offset, days = std::floor(local / kDay);
+  const std::chrono::year_month_day date{
+      std::chrono::sys_days(std::chrono::days(static_cast<int64_t>(days)))};
+  const auto within = static_cast<int64_t>(std::round(local - days * kDay));
+  const int64_t seconds = within / kMicroseconds, fraction = within % kMicroseconds;
+  const bool whole_minutes = fraction == 0 && seconds % 60 == 0;
+  const int parts = std::max(form.clock, !whole_minutes ? 3 : seconds != 0 ? 2 : 0);
+  std::string result;
+  append_digits(result, static_cast<int>(date.year()), 4);
+  append_digits(result += '-', static_cast<unsigned>(date.month()), 2);
+  append_digits(result += '-', static_cast<unsigned>(date.day()), 2);
+  if (parts == 0) return result;
+  append_digits(result += form.between, seconds / 3600, 2);
+  append_digits(result += ':', seconds / 60 % 60, 2);
+  if (parts == 3) append_digits(result += ':', seconds % 60, 2);
+  std::string digits;
+  append_digits(digits, fraction, 6);
+  // digits of the form, or all if those would lose some
+  if (digits.find_first_not_of('0', std::min<size_t>(form.digits, 6)) == std::string::npos)
+    digits.resize(form.digits, '0');
+  if (!digits.empty()) result += form.mark + digits;
+  return result + form.zone;
 }
 
 double TimeAxis::read(std::string_view text, const Location& location) {
@@ -141,7 +177,17 @@ double TimeAxis::read(std::string_view text, const Location& location) {
     refuse(location, "expected a ", is_number ? "date" : "number", " as in earlier rows, got the ",
            is_number ? "number " : "date ", in_quotes(trimmed(text)));
   kind_ = kind;
+  if (date) note_form(trimmed(text), *date);
   return is_number ? *number : *date;
+}
+
+void TimeAxis::note_form(std::string_view text, double date) {
+  if (first_date_.empty()) {
+    first_date_ = text;
+    form_ = form_of_date(text);
+  }
+  odd_date_.clear();
+  if (date_text(date, form_) != text) odd_date_ = text;
 }
 
 void TimeAxis::join(const TimeAxis& other, std::string_view file) {
@@ -149,7 +195,8 @@ void TimeAxis::join(const TimeAxis& other, std::string_view file) {
     throw std::runtime_error(message(file, ": expected times as ", kind_ == Kind::Dates ? "dates" : "numbers",
                                      " as in the other files, got ",
                                      other.kind_ == Kind::Dates ? "dates" : "numbers"));
-  if (kind_ == Kind::Unknown) kind_ = other.kind_;
+  if (kind_ != Kind::Unknown) return;
+  *this = other;
 }
 
 void TimeAxis::finish(DataHead& head, std::vector<Series>& series, const ReadOptions& options) const {
@@ -167,6 +214,7 @@ void TimeAxis::finish(DataHead& head, std::vector<Series>& series, const ReadOpt
     for (const double t : s.times) zero = std::min(zero, t);
   }
   head.time_zero = std::isfinite(zero) ? date_text(zero) : "";
+  head.date_form = first_date_;
   for (Series& s : series) {
     for (double& t : s.times) t = (t - zero) / unit->second;
   }
@@ -174,7 +222,29 @@ void TimeAxis::finish(DataHead& head, std::vector<Series>& series, const ReadOpt
 
 DataSet finished(Parsed parsed, const ReadOptions& options) {
   parsed.axis.finish(parsed.head, parsed.series, options);
+  order_rows(parsed, options.table);
   return collect_series(std::move(parsed.head), parsed.series);
 }
 
 }  // namespace fastweights::data
+
+namespace fastweights {
+
+std::string time_text(const DataHead& head, double time) {
+  if (head.date_form.empty()) return data::exact(time);
+  constexpr double kLatest = 2.5e17;  // the year 9891
+  const std::optional<double> zero = data::parse_date(head.time_zero);
+  const auto unit = data::units().find(head.time_unit);
+  if (!zero || unit == data::units().end() || !data::parse_date(head.date_form)) return data::exact(time);
+  const double date = std::round(*zero + time * unit->second);
+  if (!(std::abs(date) < kLatest)) return data::exact(time);
+  return data::date_text(date, data::form_of_date(head.date_form));
+}
+
+std::string time_text(const DataSet& data, int64_t row) {
+  const auto i = static_cast<size_t>(row);
+  const bool odd = !data.dates.empty() && !data.dates[i].empty();
+  return odd ? data.dates[i] : time_text(data.head, data.times[i]);
+}
+
+}  // namespace fastweights

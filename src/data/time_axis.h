@@ -15,22 +15,42 @@ namespace fastweights::data {
 /// a time zone it is UTC. Finer fractions are rounded. A double is exact from 1685 to 2255.
 std::optional<double> parse_date(std::string_view text);
 
-/// The UTC date of microseconds since 1970.
-std::string date_text(double microseconds);
+/// How a source writes dates: 2020-02-29, 2020-02-29 12:30, 2020-02-29T12:30:05.250+02:00.
+struct DateForm {
+  char between = 'T';      ///< date and clock
+  int clock = 3;           ///< parts of the clock: hours, minutes, seconds
+  char mark = '.';         ///< of fractions
+  size_t digits = 0;       ///< of fractions
+  std::string zone = "Z";  ///< as written; may be empty
+  double offset = 0;       ///< of the zone, in microseconds
+};
+
+/// The form of a date that parse_date() accepts.
+DateForm form_of_date(std::string_view date);
+
+/// The date of microseconds since 1970, in UTC unless the form says otherwise. Clock, seconds and six digits
+/// of fractions are added where the form would lose them.
+std::string date_text(double microseconds, const DateForm& form = {});
 
 /// Reads the times of a set: all numbers, or all dates.
 class TimeAxis {
  public:
   /// A number, or for a date the microseconds since 1970; finish() converts them.
   double read(std::string_view text, const Location& location);
+  /// The text of the date that was read last, if the form of the first one would not give it; otherwise "".
+  const std::string& odd_date() const { return odd_date_; }
   /// Adds the axis of another file of the same set.
   void join(const TimeAxis& other, std::string_view file);
   /// Converts dates to units of time since the earliest one; sets time_unit and time_zero of the head.
   void finish(DataHead& head, std::vector<Series>& series, const ReadOptions& options) const;
 
  private:
+  void note_form(std::string_view text, double date);
+
   enum class Kind { Unknown, Numbers, Dates };
   Kind kind_ = Kind::Unknown;
+  std::string first_date_, odd_date_;
+  DateForm form_;
 };
 
 /// The content of one file.

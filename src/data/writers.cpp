@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "data/counts.h"
 #include "data/text.h"
+#include "data/text_channels.h"
 
 namespace fastweights::data {
 namespace {
@@ -28,14 +29,19 @@ std::string cell(double x) { return std::isnan(x) ? "" : exact(x); }
 // the cells of a table
 class Table {
  public:
-  explicit Table(const DataSet& data) : data_(data) {
+  explicit Table(const DataSet& data)
+      : data_(data),
+        channels_(shown_columns(data.head.channels, data.head.channel_texts)),
+        statics_(shown_columns(data.head.statics, data.head.static_texts)) {
     parts_ = std::any_of(data.parts.begin(), data.parts.end(), [](Part part) { return part != Part::Any; });
     groups_ =
         std::any_of(data.groups.begin(), data.groups.end(), [](const auto& group) { return !group.empty(); });
   }
 
   // part and group of a series, or their names
-  std::string front_names() const { return std::string(parts_ ? ",part" : "") + (groups_ ? ",group" : ""); }
+  std::string front_names() const {
+    return std::string(parts_ ? ",part" : "") + (groups_ ? "," + cell(data_.head.source.group) : "");
+  }
   std::string front(size_t b) const {
     std::string row;
     if (parts_) row += "," + part_name(data_.parts[b]);
@@ -44,25 +50,63 @@ class Table {
   }
 
   // static features and targets of a series, or their names
-  std::string back_names() const { return names(data_.head.statics) + names(data_.head.targets); }
+  std::string back_names() const { return names(statics_) + names(data_.head.targets); }
   std::string back(size_t b) const {
-    return cells(data_.statics, b, data_.head.statics.size()) +
+    return shown_cells(statics_, data_.statics, b, data_.head.statics.size()) +
            cells(data_.targets, b, data_.head.targets.size());
   }
 
-  std::string row_values(size_t row) const { return cells(data_.values, row, data_.head.channels.size()); }
+  // channels and unused cells of a row, or their names
+  std::string row_names() const { return names(channels_) + names(data_.head.unused); }
+  std::string row_values(size_t row) const {
+    std::string text = shown_cells(channels_, data_.values, row, data_.head.channels.size());
+    const size_t unused = data_.head.unused.size();
+    for (size_t i = row * unused; i < (row + 1) * unused; ++i) text += "," + cell(data_.unused[i]);
+    return text;
+  }
 
   std::string label(int64_t index) const {
     return index < 0 ? "" : cell(data_.head.classes[static_cast<size_t>(index)]);
   }
 
+  std::string time(size_t row) const { return cell(time_text(data_, static_cast<int64_t>(row))); }
+  // names of all columns between the fixed ones
+  std::vector<std::string> own_names() const {
+    std::vector<std::string> all = data_.head.targets;
+    for (const auto* columns : {&channels_, &statics_}) {
+      for (const ShownColumn& column : *columns) all.push_back(column.name);
+    }
+    all.insert(all.end(), data_.head.unused.begin(), data_.head.unused.end());
+    return all;
+  }
+
+ private:
+  static std::string names(const std::vector<ShownColumn>& columns) {
+    std::string row;
+    for (const ShownColumn& column : columns) row += "," + cell(column.name);
+    return row;
+  }
   static std::string names(const std::vector<std::string>& names) {
     std::string row;
     for (const std::string& name : names) row += "," + cell(name);
     return row;
   }
-
- private:
+  // numbers, and the text whose channel is 1
+  static std::string shown_cells(const std::vector<ShownColumn>& columns, const std::vector<double>& values,
+                                 size_t row, size_t width) {
+    std::string text;
+    const double* first = values.data() + row * width;
+    for (const ShownColumn& column : columns) {
+      if (column.values.empty()) {
+        text += "," + cell(first[column.channels[0]]);
+        continue;
+      }
+      const std::optional<size_t> value = column.largest(first);
+      const bool known = value && first[column.channels[*value]] > 0;
+      text += "," + (known ? cell(column.values[*value]) : "");
+    }
+    return text;
+  }
   static std::string cells(const std::vector<double>& values, size_t row, size_t count) {
     std::string text;
     for (size_t i = row * count; i < (row + 1) * count; ++i) text += "," + cell(values[i]);
@@ -70,17 +114,17 @@ class Table {
   }
 
   const DataSet& data_;
+  std::vector<ShownColumn> channels_, statics_;
   bool parts_ = false, groups_ = false;
 };
 
 // rejects names that would not read back
 void check_table(const DataSet& data, const std::string& path) {
-  std::set<std::string> names = {"id", "time", "label", "part", "group"};
-  for (const auto* list : {&data.head.channels, &data.head.statics, &data.head.targets}) {
-    for (const std::string& name : *list) {
-      if (name.empty() || trimmed(name) != name || !names.insert(name).second)
-        refuse_writing(path, "the column name ", in_quotes(name), " is reserved, empty or duplicate");
-    }
+  const SourceColumns& source = data.head.source;
+  std::set<std::string> names = {source.id, source.time, source.label, source.group, "part"};
+  for (const std::string& name : Table(data).own_names()) {
+    if (name.empty() || trimmed(name) != name || !names.insert(name).second)
+      refuse_writing(path, "the column name ", in_quotes(name), " is reserved, empty or duplicate");
   }
   for (const std::string& name : data.head.classes) {
     if (is_missing(name)) refuse_writing(path, "the class ", in_quotes(name), " would read as unknown");
@@ -128,13 +172,14 @@ void write_csv(const DataSet& data, const std::string& path) {
     refuse_writing(
         path, "a table has one label column, but this set has labels of series and of steps; write .npz");
   const Table table(data);
-  std::string text = "id" + table.front_names() + ",time" + Table::names(data.head.channels) +
-                     table.back_names() + (steps || labels ? ",label\n" : "\n");
+  const SourceColumns& source = data.head.source;
+  std::string text = cell(source.id) + table.front_names() + "," + cell(source.time) + table.row_names() +
+                     table.back_names() + (steps || labels ? "," + cell(source.label) : "") + "\n";
   for (size_t b = 0; b < data.ids.size(); ++b) {
     const std::string front = cell(data.ids[b]) + table.front(b) + ",", back = table.back(b);
     for (auto row = static_cast<size_t>(data.offsets[b]); row < static_cast<size_t>(data.offsets[b + 1]);
          ++row) {
-      text += front + cell(data.times[row]) + table.row_values(row) + back;
+      text += front + table.time(row) + table.row_values(row) + back;
       if (steps) text += "," + table.label(data.step_labels[row]);
       if (labels) text += "," + table.label(data.labels[b]);
       text += '\n';
@@ -151,16 +196,17 @@ void write_csv_folder(const DataSet& data, const std::string& path) {
   }
   const Table table(data);
   const bool labels = !data.labels.empty();
-  std::string list =
-      "id" + std::string(labels ? ",label" : "") + table.front_names() + table.back_names() + "\n";
+  const SourceColumns& source = data.head.source;
+  std::string list = cell(source.id) + (labels ? "," + cell(source.label) : "") + table.front_names() +
+                     table.back_names() + "\n";
   for (size_t b = 0; b < data.ids.size(); ++b) {
     list += cell(data.ids[b]) + (labels ? "," + table.label(data.labels[b]) : "") + table.front(b) +
             table.back(b) + "\n";
     const bool steps = !data.step_labels.empty() && !all_steps_unknown(data, b);
-    std::string text = "time" + Table::names(data.head.channels) + (steps ? ",label\n" : "\n");
+    std::string text = cell(source.time) + table.row_names() + (steps ? "," + cell(source.label) : "") + "\n";
     for (auto row = static_cast<size_t>(data.offsets[b]); row < static_cast<size_t>(data.offsets[b + 1]);
          ++row) {
-      text += cell(data.times[row]) + table.row_values(row);
+      text += table.time(row) + table.row_values(row);
       if (steps) text += "," + table.label(data.step_labels[row]);
       text += '\n';
     }
@@ -195,6 +241,15 @@ std::string npz_of(const DataSet& data, Packing packing) {
   }
   arrays["time_unit"] = text_array({data.head.time_unit});
   arrays["time_zero"] = text_array({data.head.time_zero});
+  if (!data.head.date_form.empty()) arrays["date_form"] = text_array({data.head.date_form});
+  const SourceColumns& source = data.head.source;
+  const std::vector<std::string> columns = {source.id, source.time, source.label, source.group};
+  if (columns != std::vector<std::string>{"id", "time", "label", "group"})
+    arrays["source_columns"] = text_array(columns);
+  for (const auto& [name, texts] : {std::pair("channel_texts", &data.head.channel_texts),
+                                    std::pair("static_texts", &data.head.static_texts)}) {
+    if (!texts->empty()) arrays[name] = text_array(flattened(*texts));
+  }
   return npz_bytes(arrays, packing);
 }
 

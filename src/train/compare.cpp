@@ -41,7 +41,10 @@ std::string difference(const Json& theirs, const Json& ours, const std::string& 
 
 // the table holds runs of one configuration and one set of data
 void check_same(const std::string& folder, const Run& run) {
-  const std::string found = difference(json_of(read_run_config(folder)), json_of(run.config));
+  // the same data may be elsewhere
+  RunConfig theirs = read_run_config(folder), ours = run.config;
+  theirs.data.absolute_path = ours.data.absolute_path = "";
+  const std::string found = difference(json_of(theirs), json_of(ours));
   FW_CHECK(found.empty(), folder, " has a run with other settings (", found,
            "); choose another folder, or remove that one");
   check_run_data(folder, run);

@@ -27,6 +27,9 @@ DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparati
   result.times.clear();
   result.values.clear();
   result.step_labels.clear();
+  result.unused.clear();
+  result.dates.clear();
+  const auto unused = static_cast<int64_t>(data.head.unused.size());
   const bool labels = !data.step_labels.empty();
   for (int64_t b = 0; b < data.samples(); ++b) {
     const int64_t first = data.offsets[static_cast<size_t>(b)],
@@ -34,6 +37,10 @@ DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparati
     result.times.insert(result.times.end(), data.times.begin() + first, data.times.begin() + last);
     result.values.insert(result.values.end(), data.values.begin() + first * data.channels(),
                          data.values.begin() + last * data.channels());
+    result.unused.insert(result.unused.end(), data.unused.begin() + first * unused,
+                         data.unused.begin() + last * unused);
+    if (!data.dates.empty())
+      result.dates.insert(result.dates.end(), data.dates.begin() + first, data.dates.begin() + last);
     if (labels)
       result.step_labels.insert(result.step_labels.end(), data.step_labels.begin() + first,
                                 data.step_labels.begin() + last);
@@ -48,6 +55,8 @@ DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparati
       result.times.push_back(end + static_cast<double>(i) * preparation.median_gap);
     result.values.insert(result.values.end(), static_cast<size_t>(more * data.channels()),
                          std::numeric_limits<double>::quiet_NaN());
+    result.unused.resize(result.times.size() * data.head.unused.size());
+    if (!data.dates.empty()) result.dates.resize(result.times.size());
     if (labels) result.step_labels.insert(result.step_labels.end(), static_cast<size_t>(more), -1);
     result.offsets.push_back(static_cast<int64_t>(result.times.size()));
   }

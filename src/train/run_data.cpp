@@ -77,6 +77,12 @@ std::vector<int64_t> all_samples(const DataSet& data) {
   return all;
 }
 
+// whether a path is where the data of a run were read from
+bool is_source(const DataConfig& source, const std::string& path) {
+  return source.path == path ||
+         (!source.absolute_path.empty() && source.absolute_path == absolute_path(path));
+}
+
 // of the run's own data as it divided them, of other data by the automatic rule
 Split parts_for(const std::string& folder, const DataSet& data, bool own) {
   if (!own) return split_data(data, {});
@@ -109,14 +115,18 @@ std::string fingerprint(const DataSet& data) {
   return message(data.samples(), " series, ", data.rows(), " rows, ", hash.text());
 }
 
-RunData divide(const RunConfig& config, const DataSet& data, const Preparation* preparation) {
+RunData divide(const RunConfig& config, const DataSet& given, const Preparation* preparation) {
   FW_CHECK(is_utf8(config.data.path),
            "[train] the path of the data must be UTF-8 to be stored in the run, got '",
            printable(config.data.path), "'; rename the file");
-  RunData out = {.head = data.head, .fingerprint = fingerprint(data), .task = config.task};
-  out.task.kind = task_kind(data, config.task);
-  out.split = split_data(data, config.split);
+  RunData out = {.fingerprint = fingerprint(given), .task = config.task};
+  out.task.kind = task_kind(given, config.task);
+  out.split = split_data(given, config.split);
   const Split& parts = out.split;
+  const bool texts = !given.head.channel_texts.empty() || !given.head.static_texts.empty();
+  const DataSet seen = texts ? with_texts_of(given, parts.train) : DataSet{};
+  const DataSet& data = texts ? seen : given;
+  out.head = data.head;
   FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
            "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
@@ -179,6 +189,15 @@ std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& 
   return members;
 }
 
+std::string absolute_path(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::exists(path, error)) return "";
+  const std::string whole = fs::weakly_canonical(path, error).string();
+  // config.json must be UTF-8
+  return error || !is_utf8(whole) ? "" : whole;
+}
+
 PartSamples choose_part(const std::string& run, const DataSet& data, const std::string& path,
                         const std::string& name) {
   if (name == "all") return {name, all_samples(data)};
@@ -189,8 +208,9 @@ PartSamples choose_part(const std::string& run, const DataSet& data, const std::
   }
   const std::string folder = run_folder(run);
   const bool own = !folder.empty() && known_data(folder).fingerprint == fingerprint(data);
-  FW_CHECK(own || folder.empty() || read_run_config(folder).data.path != path, path, " has changed since ",
-           folder, " was trained on it, so its parts are unknown; --part all uses all series");
+  FW_CHECK(own || folder.empty() || !is_source(read_run_config(folder).data, path), path,
+           " has changed since ", folder,
+           " was trained on it, so its parts are unknown; --part all uses all series");
   if (name.empty() && !own && !has_part(data, Part::Test)) return {"all", all_samples(data)};
   const Split parts = parts_for(folder, data, own);
   PartSamples chosen = {name.empty() ? "test" : name, {}};

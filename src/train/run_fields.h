@@ -13,12 +13,16 @@ const Names<TaskKind>& names_of(TaskKind);
 const Names<RateSchedule>& names_of(RateSchedule);
 const Names<ClassWeights>& names_of(ClassWeights);
 const Names<SpeechForm>& names_of(SpeechForm);
+const Names<DecimalMark>& names_of(DecimalMark);
+const Names<UnsortedRows>& names_of(UnsortedRows);
+const Names<Duplicates>& names_of(Duplicates);
 
 /// The configuration in config.json, also of version 0.1.
 RunConfig run_config_of(const Json& json);
 
 inline void visit_fields(DataConfig& c, Fields& visit) {
   visit("path", c.path);
+  visit("absolute_path", c.absolute_path);
   visit("format", c.read.format);
   visit("time_unit", c.read.time_unit);
   visit("id", c.read.columns.id);
@@ -27,6 +31,13 @@ inline void visit_fields(DataConfig& c, Fields& visit) {
   visit("group", c.read.columns.group);
   visit("statics", c.read.columns.statics);
   visit("targets", c.read.columns.targets);
+  visit("columns", c.read.columns.channels);
+  visit("ignored", c.read.columns.ignored);
+  visit("texts", c.read.columns.texts);
+  visit("missing", c.read.table.missing);
+  visit("decimal", c.read.table.decimal);
+  visit("order", c.read.table.order);
+  visit("duplicates", c.read.table.duplicates);
   visit("speech", c.read.speech);
   visit("skip_bad", c.read.skip_bad);
 }

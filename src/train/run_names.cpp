@@ -42,4 +42,21 @@ const Names<SpeechForm>& names_of(SpeechForm) {
   return kNames;
 }
 
+const Names<DecimalMark>& names_of(DecimalMark) {
+  static const Names<DecimalMark> kNames = {
+      {DecimalMark::Automatic, "automatic"}, {DecimalMark::Point, "point"}, {DecimalMark::Comma, "comma"}};
+  return kNames;
+}
+
+const Names<UnsortedRows>& names_of(UnsortedRows) {
+  static const Names<UnsortedRows> kNames = {{UnsortedRows::Refuse, "refuse"}, {UnsortedRows::Sort, "sort"}};
+  return kNames;
+}
+
+const Names<Duplicates>& names_of(Duplicates) {
+  static const Names<Duplicates> kNames = {
+      {Duplicates::Error, "error"}, {Duplicates::First, "first"}, {Duplicates::Mean, "mean"}};
+  return kNames;
+}
+
 }  // namespace fastweights

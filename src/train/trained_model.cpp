@@ -31,6 +31,22 @@ std::vector<Scale> scales_from(const Json& json) {
   return scales;
 }
 
+Json texts_json(const std::vector<TextColumn>& texts) {
+  Json list = Json::array();
+  for (const TextColumn& text : texts) list.push_back({{"column", text.column}, {"values", text.values}});
+  return list;
+}
+
+// absent in files of earlier versions
+std::vector<TextColumn> texts_from(const Json& json, const char* key) {
+  std::vector<TextColumn> texts;
+  if (!json.contains(key)) return texts;
+  for (const Json& text : json.at(key))
+    texts.push_back(
+        {text.at("column").get<std::string>(), text.at("values").get<std::vector<std::string>>()});
+  return texts;
+}
+
 Json preparation_json(const Preparation& p) {
   return {{"config", json_of(p.config)},
           {"channels", p.channels},
@@ -40,6 +56,8 @@ Json preparation_json(const Preparation& p) {
           {"channel_scales", scales_json(p.channel_scales)},
           {"static_scales", scales_json(p.static_scales)},
           {"static_flags", p.static_flags},
+          {"channel_texts", texts_json(p.channel_texts)},
+          {"static_texts", texts_json(p.static_texts)},
           {"target_scales", scales_json(p.target_scales)},
           {"time_unit", p.time_unit},
           {"median_gap", p.median_gap},
@@ -59,6 +77,8 @@ Preparation preparation_from(const Json& json) {
                    .static_scales = scales_from(json.at("static_scales")),
                    .target_scales = scales_from(json.at("target_scales")),
                    .static_flags = json.at("static_flags").get<std::vector<int64_t>>()};
+  p.channel_texts = texts_from(json, "channel_texts");
+  p.static_texts = texts_from(json, "static_texts");
   p.time_unit = json.at("time_unit").get<std::string>();
   p.median_gap = json.at("median_gap").get<double>();
   p.time_scale = json.at("time_scale").get<double>();

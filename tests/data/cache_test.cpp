@@ -25,6 +25,11 @@ DataSet sample_set() {
                    .classes = {"no", "yes"},
                    .time_unit = "hour",
                    .time_zero = "2020-01-01",
+                   .date_form = "2020-01-02",
+                   .source = {.id = "i", .time = "t", .label = "l", .group = "p"},
+                   .channel_texts = {{"a", {"", "u"}}, {"b", {}}},
+                   .static_texts = {{"s", {"1", "2", "3"}}},
+                   .unused = {"k"},
                    .skipped = {"file: reason"}};
   const Series first = {.id = "1",
                         .group = "g",
@@ -34,7 +39,9 @@ DataSet sample_set() {
                         .statics = {NAN},
                         .label = "yes",
                         .targets = {7, NAN},
-                        .step_labels = {"", "no"}};
+                        .step_labels = {"", "no"},
+                        .unused = {"p", ""},
+                        .dates = {"", "2020-01-03"}};
   Series second = first;
   second.id = "";
   second.part = Part::Train;
@@ -57,6 +64,21 @@ void expect_equal_sets(const DataSet& a, const DataSet& b) {
   EXPECT_EQ(a.head.classes, b.head.classes);
   EXPECT_EQ(a.head.time_unit, b.head.time_unit);
   EXPECT_EQ(a.head.time_zero, b.head.time_zero);
+  EXPECT_EQ(a.head.date_form, b.head.date_form);
+  EXPECT_EQ(a.head.source.id, b.head.source.id);
+  EXPECT_EQ(a.head.source.time, b.head.source.time);
+  EXPECT_EQ(a.head.source.label, b.head.source.label);
+  EXPECT_EQ(a.head.source.group, b.head.source.group);
+  for (const auto texts : {&DataHead::channel_texts, &DataHead::static_texts}) {
+    ASSERT_EQ((a.head.*texts).size(), (b.head.*texts).size());
+    for (size_t i = 0; i < (a.head.*texts).size(); ++i) {
+      EXPECT_EQ((a.head.*texts)[i].column, (b.head.*texts)[i].column);
+      EXPECT_EQ((a.head.*texts)[i].values, (b.head.*texts)[i].values);
+    }
+  }
+  EXPECT_EQ(a.head.unused, b.head.unused);
+  EXPECT_EQ(a.unused, b.unused);
+  EXPECT_EQ(a.dates, b.dates);
   EXPECT_EQ(a.head.skipped, b.head.skipped);
   EXPECT_EQ(a.head.notes, b.head.notes);
   EXPECT_EQ(a.ids, b.ids);
@@ -171,16 +193,27 @@ TEST_F(Cache, AFolderIsTheSameHoweverItIsWritten) {
 TEST_F(Cache, EverySettingThatChangesTheResultCounts) {
   const std::string file = folder_.write("data.csv", "a,b\n");
   read(file);
-  const std::vector<ReadOptions> others = {{.format = "csv"},
-                                           {.skip_bad = true},
-                                           {.columns = {.id = "x"}},
-                                           {.columns = {.time = "x"}},
-                                           {.columns = {.label = "x"}},
-                                           {.columns = {.group = "x"}},
-                                           {.columns = {.statics = {"x"}}},
-                                           {.columns = {.targets = {"x"}}},
-                                           {.time_unit = "x"},
-                                           {.speech = SpeechForm::Wave}};
+  const std::vector<ReadOptions> others = {
+      {.format = "csv"},
+      {.skip_bad = true},
+      {.columns = {.id = "x"}},
+      {.columns = {.time = "x"}},
+      {.columns = {.label = "x"}},
+      {.columns = {.group = "x"}},
+      {.columns = {.statics = {"x"}}},
+      {.columns = {.targets = {"x"}}},
+      {.columns = {.channels = {"x"}}},
+      {.columns = {.channels = {"x,y"}}},
+      {.columns = {.channels = {"x", "y"}}},
+      {.columns = {.ignored = {"x"}}},
+      {.columns = {.texts = {"x"}}},
+      {.columns = {.ignored = {"x"}, .channel_columns = LabelColumns::Optional}},
+      {.table = {.missing = {"x"}}},
+      {.table = {.decimal = DecimalMark::Comma}},
+      {.table = {.order = UnsortedRows::Sort}},
+      {.table = {.duplicates = Duplicates::Mean}},
+      {.time_unit = "x"},
+      {.speech = SpeechForm::Wave}};
   for (const ReadOptions& options : others) read(file, options);
   EXPECT_EQ(reads_, 1 + static_cast<int>(others.size()));
   read(file, {.progress = [](int64_t, int64_t) {}});

@@ -6,7 +6,7 @@ namespace fastweights::data {
 namespace {
 
 DataSet parsed(const std::string& text, const TableColumns& columns = {}) {
-  return finished(parse_csv(text, "f", columns), {});
+  return finished(parse_csv(text, "f", {.columns = columns}), {});
 }
 std::string said(const std::string& text, const TableColumns& columns = {}) {
   return refusal([&] { parsed(text, columns); });
@@ -101,13 +101,16 @@ TEST(CsvReader, HeadersSayWhatIsWrong) {
 TEST(CsvReader, RowsSayWhatIsWrong) {
   EXPECT_EQ(said("id,time,x\na,0\n"), "f:2:3: expected 3 fields as in the header, got 2");
   EXPECT_EQ(said("id,time,x\na,0,1,2\n"), "f:2:7: expected 3 fields as in the header, got 4");
-  EXPECT_EQ(said("id,time,x\na,0,1\na,1,abc\n"),
-            "f:3:5: column 'x': expected a number, got 'abc'; missing values are empty, ?, NaN, NA or null");
+  EXPECT_EQ(
+      said("id,time,x\na,0,1\na,1,abc\n"),
+      "f:3:5: column 'x': expected a number, got 'abc'; if that is a missing value, use --missing 'abc'");
   EXPECT_EQ(said("id,time,x\n,0,1\n"), "f:2:1: expected the id of a series, got nothing");
   EXPECT_EQ(said("id,time,x\na,,1\n"),
             "f:2:3: expected a time, a number or a date such as 2020-02-29T12:30:00Z, got ''");
   EXPECT_EQ(said("id,time,x\na,1,1\nb,0,1\na,1,1\n"),
-            "f:4:3: expected a later time than in the previous row of series 'a', got '1'");
+            "f:4:3: expected a later time than in the previous row of series 'a', got '1'; --duplicates "
+            "first (or mean) "
+            "makes one row of those with the same time");
   EXPECT_EQ(said("id,part,time,x\na,train,0,1\nb,tset,0,1\n"),
             "f:3:3: expected train, validation, test or nothing, got 'tset'");
   EXPECT_EQ(said("id,part,time,x\na,train,0,1\na,test,1,1\n"),
@@ -154,7 +157,7 @@ TEST(CsvFolder, BrokenFilesAreTheEndOrAreListed) {
   folder.file("e.csv", "time,x\n0,1\n");
   const std::string a =
       folder.path("a.csv") +
-      ":2:3: column 'x': expected a number, got 'one'; missing values are empty, ?, NaN, NA or null";
+      ":2:3: column 'x': expected a number, got 'one'; if that is a missing value, use --missing 'one'";
   EXPECT_EQ(refusal([&] { read_csv_folder(folder.path(""), {}); }), a);
   const DataSet data = read_csv_folder(folder.path(""), {.skip_bad = true});
   EXPECT_EQ(data.ids, (std::vector<std::string>{"b"}));
@@ -191,16 +194,19 @@ TEST(CsvFolder, SaysWhatIsWrong) {
             "labels.csv:1:1: expected a row per series after the header, got nothing");
   EXPECT_EQ(folder_said("id,label\na,u\na,v\n", ""), "labels.csv:3:1: duplicate series 'a'");
   EXPECT_EQ(folder_said("id,label\n,u\n", ""), "labels.csv:2:1: expected the id of a series, got nothing");
-  EXPECT_EQ(folder_said("id,label,sex\na,u,F\n", ""),
-            "labels.csv:2:5: column 'sex': expected a number, got 'F'; missing values are empty, ?, NaN, NA "
-            "or null");
+  EXPECT_EQ(folder_said("id,label,age\na,u,F\nb,u,3\n", ""),
+            "labels.csv:2:5: column 'age': expected a number, got 'F'; if that is a missing value, use "
+            "--missing 'F'");
   EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n"),
             "a.csv:1:1: expected rows after the header, got nothing");
-  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,1\n1,2\n"),
-            "a.csv:3:1: expected a later time than in the previous row, got '1'");
+  EXPECT_EQ(
+      folder_said("id,label\na,u\n", "time,x\n1,1\n1,2\n"),
+      "a.csv:3:1: expected a later time than in the previous row, got '1'; --duplicates first (or mean) "
+      "makes one row of those with the same time");
   EXPECT_EQ(folder_said("id,label\na,u\n", "id,time,x\nb,1,1\n"),
             "a.csv:2:1: expected series 'a', as in the file name, got 'b'");
-  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,z\n", {.skip_bad = true}), ": no series could be read");
+  EXPECT_EQ(folder_said("id,label\na,u\n", "time,x\n1,1\n2,z\n", {.skip_bad = true}),
+            ": no series could be read");
   const TestFolder empty;
   EXPECT_EQ(refusal([&] { read_csv_folder(empty.path("x"), {}); }),
             empty.path("x") + ": expected a folder, got a file");

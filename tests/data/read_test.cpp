@@ -140,7 +140,7 @@ TEST(ReadData, NamesOfFilesAndArraysBecomeUtf8) {
 TEST(ReadData, MessagesStayShort) {
   const TestFolder folder;
   const std::string longest(500'000, 'x');
-  for (const std::string& text : {"id,time," + longest + "\na,0,b\n", longest + ",time,x\n1,2,3\n",
+  for (const std::string& text : {"id,time," + longest + "\na,0,1\na,1,b\n", longest + ",time,x\n1,2,3\n",
                                   "id,time,x\n" + longest + ",1,2\n" + longest + ",1,3\n",
                                   std::string("id,time,x\n\x1b[2J,1,2\n\x1b[2J,1,3\n")}) {
     const std::string said = refusal([&] { read_data(folder.file("m.csv", text)); });

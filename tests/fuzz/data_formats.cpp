@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "base/json_fields.h"
+#include "data/gzip.h"
 #include "data/npz.h"
 #include "data/parsers.h"
 #include "data/text.h"
@@ -18,6 +19,10 @@ namespace {
 using namespace fastweights;
 
 void check_set(const DataSet& data) {
+  require(data.unused.size() == data.times.size() * data.head.unused.size());
+  require(data.dates.empty() || data.dates.size() == data.times.size());
+  // every row has a time, and a text column at most one value
+  for (int64_t row = 0; row < data.rows(); ++row) require(!time_text(data, row).empty());
   const size_t rows = data.times.size(), samples = data.ids.size();
   require(data.offsets.size() == samples + 1 && data.rows() == static_cast<int64_t>(rows));
   require(data.values.size() == rows * data.head.channels.size());
@@ -57,25 +62,38 @@ void read_npy(std::string_view bytes) {
   require(data::parse_npy(data::npy_bytes(array), "g").shape == array.shape);
 }
 
-// the first byte selects the columns with a meaning of their own
-TableColumns some_columns(std::string_view& bytes) {
+// the first byte selects the columns with a meaning of their own, and how the rows are read
+ReadOptions some_options(std::string_view& bytes) {
   const char first = bytes.empty() ? '0' : bytes[0];
   bytes.remove_prefix(std::min<size_t>(1, bytes.size()));
-  TableColumns columns;
+  ReadOptions options;
+  TableColumns& columns = options.columns;
   if (first & 1) columns.group = "g";
   if (first & 2) columns.statics = {"s"};
   if (first & 4) columns.targets = {"y"};
   if (first & 8) columns.label_columns = LabelColumns::Optional;
-  return columns;
+  if (first & 64) {
+    options.table = {.missing = {"-9", "none here"},
+                     .order = UnsortedRows::Sort,
+                     .duplicates = first & 1 ? Duplicates::First : Duplicates::Mean};
+    columns.texts = {"x"};
+    columns.ignored = {"z"};
+    if (first & 2) columns.channels = {"x", "y"};
+    if (first & 4) columns.channel_columns = LabelColumns::Optional;
+    if (first & 8) options.table.decimal = DecimalMark::Comma;
+  }
+  return options;
 }
 
 void read_csv(std::string_view bytes) {
-  const TableColumns columns = some_columns(bytes);
-  check(data::finished(data::parse_csv(text_of(bytes), "f", columns, kLimit), {}));
+  const ReadOptions options = some_options(bytes);
+  check(data::finished(data::parse_csv(text_of(bytes), "f", options, kLimit), options));
 }
 
+void read_gzip(std::string_view bytes) { require(data::gunzip(bytes, "f", kLimit).size() <= kLimit); }
+
 void read_csv_folder(std::string_view bytes) {
-  ReadOptions options = {.columns = some_columns(bytes)};
+  ReadOptions options = some_options(bytes);
   const auto files = parts(bytes, 3);
   write_scratch("csv/labels.csv", files[0]);
   write_scratch("csv/a.csv", files[1]);
@@ -277,6 +295,7 @@ const std::vector<Format>& data_formats() {
                                                {"npy", read_npy},
                                                {"zip", read_zip},
                                                {"deflate", read_deflate},
+                                               {"gzip", read_gzip},
                                                {"physionet2012", read_physionet2012},
                                                {"physionet2019", read_physionet2019},
                                                {"any", read_any},

@@ -82,6 +82,7 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"gradcheck.h", "architectures"},
     {"environment.h", "environment"},
     {"data.h", "data"},
+    {"data_set.h", "data"},
     {"task.h", "train"},
     {"optimise.h", "train"},
     {"trainer.h", "train"},
