@@ -80,20 +80,34 @@ std::string number_table(const PredictCommand& command, const TrainedModel& trai
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
-  const bool imputation = trained.task.kind == TaskKind::Imputation;
+  const bool imputation = trained.task.kind == TaskKind::Imputation, has_ends = p.half_widths.defined();
+  const Tensor widths =
+      has_ends ? widths_in_own_units(p.half_widths, trained.task, trained.preparation).contiguous() : values;
+  const double* half = widths.data_ptr<double>();
+  const std::vector<std::string>& names =
+      trained.task.kind == TaskKind::Regression ? trained.preparation.targets : trained.preparation.channels;
   std::string text = "id,time";
-  for (const std::string& name :
-       trained.task.kind == TaskKind::Regression ? trained.preparation.targets : trained.preparation.channels)
-    text += "," + field(command, name);
+  for (const std::string& name : names) text += "," + field(command, name);
+  for (size_t i = 0; has_ends && i < names.size(); ++i)
+    text += "," + field(command, "lower(" + names[i] + ")") + "," + field(command, "upper(" + names[i] + ")");
   text += "\n";
   for (int64_t row = 0; row < values.size(0); ++row) {
     text += row_begin(command, data, p, row);
+    std::string bounds;
     for (size_t i = static_cast<size_t>(row) * outputs; i < static_cast<size_t>(row + 1) * outputs; ++i) {
       // imputation has a row for each row of the data, and keeps the observed values
       const bool known = imputation && !std::isnan(data.values[i]);
       text += "," + (known ? exact(data.values[i]) : nine_digits(v[i]));
+      if (!has_ends) continue;
+      if (known) {
+        bounds += "," + exact(data.values[i]) + "," + exact(data.values[i]);
+      } else if (std::isnan(half[i])) {
+        bounds += ",,";
+      } else {
+        bounds += "," + nine_digits(v[i] - half[i]) + "," + nine_digits(v[i] + half[i]);
+      }
     }
-    text += "\n";
+    text += bounds + "\n";
   }
   return text;
 }
@@ -147,7 +161,8 @@ void add_predict(CLI::App& program, Session& session) {
   app->footer(
       "Prints one row per series, or per time for models of step labels: id, time, predicted class and "
       "probabilities,\n"
-      "or predicted values. Imputation returns all rows with their gaps filled, forecasting the future "
+      "or predicted values, then lower(NAME) and upper(NAME), the ends of prediction intervals.\n"
+      "Imputation returns all rows with their gaps filled, forecasting the future "
       "rows.\n"
       "Example:\n  fastweights predict runs/spirals spirals --out predictions.csv");
   app->callback([command, &session] { run(*command, session); });
