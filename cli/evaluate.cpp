@@ -19,15 +19,25 @@ struct EvaluateCommand {
   bool json = false;
 };
 
+Json number_json(double x) { return std::isfinite(x) ? Json(x) : Json(); }
+
+Json ends_json(const ConfidenceInterval& interval) {
+  return {number_json(interval.low), number_json(interval.high)};
+}
+
 Json evaluation_json(const TrainedModel& trained, const Evaluation& found) {
-  Json json = Json::object();
-  for (const auto& [name, value] : found.metrics) json[name] = std::isfinite(value) ? Json(value) : Json();
-  if (found.at_threshold.empty()) return json;
-  json["threshold"] = trained.threshold;
-  for (const auto& [name, value] : found.at_threshold) {
-    if (name == "accuracy" || name == "balanced_accuracy" || name == "f1")
-      json[name + "_at_threshold"] = value;
+  Json json = Json::object(), intervals = Json::object();
+  for (const auto& [name, value] : found.metrics) json[name] = number_json(value);
+  for (const auto& [name, interval] : found.intervals) intervals[name] = ends_json(interval);
+  if (!found.at_threshold.empty()) {
+    json["threshold"] = trained.threshold;
+    for (const char* name : {"accuracy", "balanced_accuracy", "f1"}) {
+      const std::string key = message(name, "_at_threshold");
+      json[key] = number_json(metric(found.at_threshold, name));
+      intervals[key] = ends_json(interval_of(found.intervals_at_threshold, name));
+    }
   }
+  json["intervals"] = intervals;
   return json;
 }
 
@@ -47,9 +57,14 @@ void print(const EvaluateCommand& command, const TrainedModel& trained, const Ev
     std::printf("%s\n", shown_dump(json).c_str());
     return;
   }
-  std::printf("%s, %s: %zu series%s\n", printable(name).c_str(), part.name.c_str(), part.samples.size(),
-              how_predicted(trained, part).c_str());
-  for (const auto& [metric, value] : found.metrics) std::printf("  %-18s %.4f\n", metric.c_str(), value);
+  std::printf("%s, %s: %zu series%s, with 95 %% confidence intervals\n", printable(name).c_str(),
+              part.name.c_str(), part.samples.size(), how_predicted(trained, part).c_str());
+  for (const auto& [metric, value] : found.metrics) {
+    const ConfidenceInterval interval = interval_of(found.intervals, metric);
+    std::printf("  %-18s %.4f", metric.c_str(), value);
+    if (!std::isnan(interval.low)) std::printf("  %.4f to %.4f", interval.low, interval.high);
+    std::printf("\n");
+  }
   if (!found.at_threshold.empty())
     std::printf("with the threshold %.3f%s chosen on validation: %s\n", trained.threshold,
                 trained.members.empty() ? "" : ", the mean of those", shown(found.at_threshold).c_str());

@@ -146,6 +146,12 @@ std::vector<ShownColumn> columns_of(const TrainedModel& trained) {
 }
 
 // targets, or channels: future rows, or all rows with their gaps filled
+// the ends of an interval; those of an observed value are the value
+std::string interval_cells(double x, bool known, double half) {
+  if (known) return "," + exact(x) + "," + exact(x);
+  return std::isnan(half) ? ",," : "," + nine_digits(x - half) + "," + nine_digits(x + half);
+}
+
 std::string number_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
                          Session& session) {
   const Predictions p = trained.predict(data, {.targets = Targets::Missing, .members = command.members});
@@ -154,25 +160,36 @@ std::string number_table(const PredictCommand& command, const TrainedModel& trai
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
-  const bool imputation = trained.task.kind == TaskKind::Imputation;
+  const bool imputation = trained.task.kind == TaskKind::Imputation, has_ends = p.half_widths.defined();
+  const Tensor widths =
+      has_ends ? widths_in_own_units(p.half_widths, trained.task, trained.preparation).contiguous() : values;
+  const double* half = widths.data_ptr<double>();
   const std::vector<ShownColumn> columns = columns_of(trained);
   const SourceRows rows(command, data, p);
   std::string text = rows.first_names();
   for (const ShownColumn& column : columns) text += "," + field(command, column.name);
   for (const ShownColumn& column : columns)
     text += imputation ? "," + field(command, "imputed(" + column.name + ")") : "";
+  for (const ShownColumn& column : columns) {
+    if (has_ends && column.values.empty())
+      text += "," + field(command, "lower(" + column.name + ")") + "," +
+              field(command, "upper(" + column.name + ")");
+  }
   text += rows.last_names() + "\n";
   for (int64_t row = 0; row < values.size(0); ++row) {
     text += rows.first_cells(row);
     const size_t first = static_cast<size_t>(row) * outputs;
-    std::string marks;
+    std::string marks, ends;
     for (const ShownColumn& column : columns) {
       // imputation has a row for each row of the data, and keeps the observed values
-      const bool known = imputation && !std::isnan(data.values[first + column.channels[0]]);
+      const size_t i = first + column.channels[0];
+      const bool known = imputation && !std::isnan(data.values[i]);
       text += "," + value_cell(command, column, (known ? data.values.data() : v) + first, known);
       if (imputation) marks += known ? ",0" : ",1";
+      if (has_ends && column.values.empty())
+        ends += interval_cells(known ? data.values[i] : v[i], known, half[i]);
     }
-    text += marks + rows.last_cells(row) + "\n";
+    text += marks + ends + rows.last_cells(row) + "\n";
   }
   return text;
 }
@@ -241,8 +258,8 @@ void add_predict(CLI::App& program, Session& session) {
   app->footer(
       "Prints one row per series, or per time for models of step labels: id, time, predicted class and "
       "probabilities,\n"
-      "or predicted values. Imputation returns all rows with their gaps filled and marked, forecasting the "
-      "future rows.\n"
+      "or predicted values, then lower(NAME) and upper(NAME), the ends of prediction intervals.\n"
+      "Imputation returns all rows with their gaps filled and marked, forecasting the future rows.\n"
       "Names of columns, ids and dates are those of the data, and unused columns follow.\n"
       "Example:\n  fastweights predict runs/spirals spirals --out predictions.csv");
   app->callback([command, &session] { run(*command, session); });

@@ -202,16 +202,20 @@ fastweights_layer(tensor ABOVE kernels base
 
 fastweights_layer(train ABOVE architectures model report data environment solve tensor kernels base
   SOURCES
+  src/train/bootstrap.cpp
+  src/train/calibration.cpp
   src/train/checkpoint.cpp
   src/train/clock.cpp
   src/train/compare.cpp
   src/train/device_adam.cpp
   src/train/ensemble.cpp
   src/train/future.cpp
+  src/train/metric_sums.cpp
   src/train/metrics.cpp
   src/train/model_time.cpp
   src/train/optimise.cpp
   src/train/predict.cpp
+  src/train/prediction_intervals.cpp
   src/train/presets.cpp
   src/train/recorded_step.cpp
   src/train/report_data.cpp

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fastweights/data.h"
+#include "fastweights/trained_model.h"
 #include "fastweights/trainer.h"
 
 /// A training run in a folder of its own, from which it can be resumed.
@@ -121,6 +122,7 @@ struct PartResult {
   std::string name;  ///< train, validation or test
   int64_t samples = 0;
   Metrics metrics = {};
+  ConfidenceIntervals intervals = {};  ///< of the metrics
   std::optional<Predictions> predictions = {};
 };
 
@@ -130,6 +132,7 @@ struct RunResult {
   std::vector<PartResult> parts = {};
   int64_t best_epoch = 0;
   double threshold = 0.5;
+  Calibration calibration = {};
   std::vector<TrainEpoch> epochs = {};
   std::optional<TrainedModel> trained = {};
 };

@@ -93,7 +93,9 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 /// Probabilities [M, K] and true classes [M]; rows with class -1 are ignored. Accuracy,
 /// balanced accuracy (mean recall over classes that occur), log-loss, F1 (of the second of two classes, or
 /// the mean over classes), AUROC and average precision (of two classes; with more, the mean of one against
-/// the rest over classes that occur). `threshold` decides between two classes.
+/// the rest over classes that occur), expected calibration error of the most probable class (15 bins of equal
+/// width), Brier score (squared error of the second of two classes, or the sum over classes). `threshold`
+/// decides between two classes.
 Metrics classification_metrics(const Tensor& probabilities, const Tensor& classes, double threshold = 0.5);
 
 /// Predictions and targets [M, O] in the units of the data; NaN is ignored. Mean squared and absolute errors,

@@ -1,10 +1,13 @@
 #pragma once
 
+#include "fastweights/calibration.h"
 #include "fastweights/data.h"
 #include "fastweights/data_set.h"
 #include "fastweights/optimise.h"
+#include "fastweights/predictions.h"
 #include "fastweights/run.h"
 #include "fastweights/task.h"
+#include "fastweights/trained_model.h"
 #include "fastweights/trainer.h"
 
 /// Training: tasks and metrics, the trainer, runs in folders; and several runs on the same data: folds,

@@ -6,8 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "fastweights/calibration.h"
 #include "fastweights/model.h"
 #include "fastweights/optimise.h"
+#include "fastweights/predictions.h"
 #include "fastweights/task.h"
 #include "fastweights/tensor.h"
 
@@ -40,6 +42,8 @@ struct TrainConfig {
   double penalty = 0;          ///< the published regulariser: weight of the sum of the parameters' 2-norms
   double head_rate = 1;        ///< factor of the learning rate of the last layer
   std::string threshold_for = "balanced_accuracy";  ///< metric that the threshold of two classes maximises
+  CalibrationRule calibration = CalibrationRule::Automatic;
+  double interval = 0.9;  ///< level of prediction intervals of numbers; 0: none
   int64_t seed = 1;
 };
 
@@ -50,31 +54,6 @@ struct TrainData {
   TaskConfig task;
 };
 
-/// Outputs of a model on a whole set, with true classes and targets.
-struct Predictions {
-  Tensor outputs;  // [M, O] as the model returns them
-  Tensor times;    // [M] float64, as the data have them
-  Tensor samples;  // [M] int64
-  Tensor classes;  // [M] int64, -1: unknown; or undefined
-  Tensor targets;  // [M, O] scaled; or undefined
-  /// TrainedModel::predict(): a sentence about gaps far longer than in training; otherwise empty.
-  std::string note = {};
-};
-struct PredictOptions {
-  Targets targets = Targets::HeldOut;
-  int64_t batch_size = 256;
-  std::vector<int64_t> members = {};  ///< of an ensemble, to predict each series; empty: the mean of all
-};
-Predictions predict(const Model& model, const PreparedData& data, const Preparation& preparation,
-                    const TaskConfig& task, const PredictOptions& options = {});
-
-/// Targets and predictions in their own units: [M, O] float64.
-Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
-
-/// Classification or regression metrics, and the loss.
-Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const Preparation& preparation,
-                 double threshold = 0.5);
-
 struct TrainEpoch {
   int64_t epoch = 0;  ///< from 1
   /// Steps taken, and those of them that were replayed as a recorded CUDA graph.
@@ -83,7 +62,7 @@ struct TrainEpoch {
   double learning_rate = 0;
   double seconds = 0;
   Metrics validation = {};
-  bool best = false;  ///< so far
+  bool best = false;  ///< its parameters are those that training would keep if it ended now
 };
 
 struct TrainStep {
@@ -152,48 +131,5 @@ std::vector<std::vector<int64_t>> random_batches(const Tensor& offsets, int64_t 
 
 /// Weights that balance the classes, with mean 1 over the samples: [K].
 Tensor balanced_weights(const Tensor& classes, int64_t count);
-
-// A trained model with everything needed to use it.
-
-struct TrainedModel {
-  Model model;
-  Preparation preparation;
-  TaskConfig task;
-  double threshold = 0.5;  ///< for two classes
-  /// An ensemble: it predicts their mean probabilities, or values. `model` is that of the first.
-  std::vector<TrainedModel> members = {};
-
-  /// Channels, static features, targets and classes are matched by name.
-  Predictions predict(const DataSet& data, const PredictOptions& options = {}) const;
-};
-
-void save_trained(const std::string& path, const TrainedModel& trained);
-/// From a run's folder, or from its model.safetensors; from a folder of folds or seeds, an ensemble.
-TrainedModel load_trained(const std::string& path);
-
-struct Evaluation {
-  Metrics metrics = {};         ///< empty if the data have no labels or targets
-  Metrics at_threshold = {};    ///< for two classes, with the threshold of the model
-  int64_t rows = 0, known = 0;  ///< predictions, and those with a known label or target
-  Predictions predictions = {};
-};
-Evaluation evaluate(const TrainedModel& trained, const DataSet& data, const PredictOptions& options = {});
-
-/// A model on one series of prepared data: outputs and fast weights at times evenly spaced in model time.
-struct SeriesOutput {
-  Tensor times = {};  // [T] float64, as the data have them
-  ModelOutput output = {};
-};
-SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data, int64_t sample,
-                           int64_t times);
-
-/// Effective number of dimensions of a matrix: (sum of squared singular values)^2 / sum of their fourth
-/// powers.
-double effective_rank(const Tensor& w);
-
-/// Copies parameters of a run or its model.safetensors whose names and sizes agree (a head of another size
-/// keeps its random initial values), or all of those of a safetensors file with the names of the published
-/// code. Returns a sentence about what was copied.
-std::string initialise_from(const Model& model, const std::string& path);
 
 }  // namespace fastweights

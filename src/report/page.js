@@ -27,8 +27,10 @@ function curveCard(curve) {
 
 function metricsCard(metrics) {
   const columns = [{ name: 'metric' }].concat(metrics.columns.map((name) => ({ name, number: true })));
-  const rows = metrics.rows.map((row) => [row.name, ...row.values.map((v) => formatted(v, row.format))]);
-  return card('Metrics', null, tableOf(columns, rows, { label: 'Metrics' }));
+  const ends = (row, i) => (row.low && isNumber(row.low[i]) ? ` (${formatted(row.low[i], row.format)} to ${formatted(row.high[i], row.format)})` : '');
+  const rows = metrics.rows.map((row) => [row.name, ...row.values.map((v, i) => formatted(v, row.format) + ends(row, i))]);
+  const note = metrics.rows.some((row) => row.low) ? el('span', { class: 'note' }, 'with 95 % confidence intervals') : null;
+  return card('Metrics', note, tableOf(columns, rows, { label: 'Metrics' }));
 }
 
 // only reports beside this one are linked
@@ -81,7 +83,7 @@ function calibrationCard(calibration) {
   const seen = calibration.count.map((n, i) => [n, i]).filter(([n, i]) => n > 0 && isNumber(calibration.predicted[i])).map((pair) => pair[1]);
   const of = (key) => seen.map((i) => calibration[key][i]);
   const chart = lineChart({ title: 'Calibration', square: true, x: [0, 1], y: [0, 1.02], diagonal: true, knots: true, noTable: true,
-    xLabel: 'predicted probability', yLabel: 'observed share', lines: [{ name: 'observed', x: of('predicted'), y: of('observed') }] });
+    xLabel: calibration.of || 'predicted probability', yLabel: 'observed share', lines: [{ name: 'observed', x: of('predicted'), y: of('observed') }] });
   const table = tableBelow(() => tableOf(['predicted', 'observed', 'samples'].map((name) => ({ name, number: true })),
     seen.map((i) => [calibration.predicted[i], calibration.observed[i], calibration.count[i]]), { label: 'Calibration' }));
   const total = calibration.count.reduce((a, b) => a + b, 0);
@@ -153,7 +155,9 @@ function results() {
   // a wide table of confusions needs the whole width; two short cards share a line
   const wide = data.confusion && data.confusion.classes.length > 7 ? [pairs.shift()] : [];
   if (data.metrics) {
-    const together = pairs.length % 2 === 1 && data.metrics.columns.length <= 3;
+    // intervals need the whole width
+    const narrow = data.metrics.columns.length <= 3 && !data.metrics.rows.some((row) => row.low);
+    const together = pairs.length % 2 === 1 && narrow;
     (together ? pairs : found).unshift(metricsCard(data.metrics));
   }
   found.push(...wide);

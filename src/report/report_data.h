@@ -35,6 +35,8 @@ struct Curve {
 struct MetricsRow {
   std::string name = {}, format = {};
   Numbers values = {};  // one per column
+  /// Ends of 95 % confidence intervals, one per column; or empty.
+  std::optional<Numbers> low = {}, high = {};
 };
 struct MetricsTable {
   std::vector<std::string> columns = {};
@@ -60,6 +62,7 @@ struct RocCurve {
 
 struct Calibration {
   std::string part = {};
+  std::optional<std::string> of = {};  ///< the probability, if it is not that of the second class
   Numbers predicted = {}, observed = {}, count = {};  // one per bin
 };
 

@@ -32,6 +32,8 @@ void visit_fields(MetricsRow& r, Visit& visit) {
   visit("name", r.name);
   visit("format", r.format);
   visit("values", r.values);
+  visit("low", r.low);
+  visit("high", r.high);
 }
 
 template <typename Visit>
@@ -67,6 +69,7 @@ void visit_fields(RocCurve& r, Visit& visit) {
 template <typename Visit>
 void visit_fields(Calibration& c, Visit& visit) {
   visit("part", c.part);
+  visit("of", c.of);
   visit("predicted", c.predicted);
   visit("observed", c.observed);
   visit("count", c.count);

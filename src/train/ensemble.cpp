@@ -45,24 +45,38 @@ Tensor outputs_for(const Tensor& common, const TrainedModel& trained) {
   return one ? logs.slice(1, 1, 2) - logs.slice(1, 0, 1) : logs;
 }
 
+// half widths of intervals in units of the model, from those in own units
+Tensor scaled_widths(const Tensor& widths, const TrainedModel& trained) {
+  const Tensor one = at::ones({1, widths.size(1)}, at::kDouble);
+  return widths / widths_in_own_units(one, trained.task, trained.preparation);
+}
+
+// the mean of probabilities or values, and of the widths of intervals
 Predictions mean_prediction(const TrainedModel& ensemble, const DataSet& data,
                             const PredictOptions& options) {
   Predictions out;
-  Tensor sum;
+  Tensor sum, widths;
   for (const TrainedModel& member : ensemble.members) {
     Predictions p = predict_alone(member, data, options);
     // no row to predict
     if (!p.outputs.defined()) return p;
-    const Tensor common = common_form(p, member);
+    const Tensor common = common_form(p, member),
+                 width = p.half_widths.defined()
+                             ? widths_in_own_units(p.half_widths, member.task, member.preparation)
+                             : Tensor();
     if (!sum.defined()) {
       out = std::move(p);
       sum = common;
+      widths = width;
     } else {
       sum = sum + common;
+      widths = widths.defined() && width.defined() ? widths + width : Tensor();
       if (out.note.empty()) out.note = p.note;
     }
   }
-  out.outputs = outputs_for(sum / static_cast<double>(ensemble.members.size()), ensemble);
+  const auto count = static_cast<double>(ensemble.members.size());
+  out.outputs = outputs_for(sum / count, ensemble);
+  out.half_widths = widths.defined() ? scaled_widths(widths / count, ensemble) : Tensor();
   return out;
 }
 
@@ -79,7 +93,7 @@ Predictions chosen_prediction(const TrainedModel& ensemble, const DataSet& data,
   const auto count = static_cast<int64_t>(ensemble.members.size());
   for (const int64_t m : options.members)
     FW_CHECK(m >= 0 && m < count, "[predict] there is no member ", m, " in an ensemble of ", count);
-  std::vector<Tensor> outputs, times, samples, classes, targets;
+  std::vector<Tensor> outputs, times, samples, classes, targets, widths;
   Predictions out;
   for (size_t m = 0; m < ensemble.members.size(); ++m) {
     const TrainedModel& member = ensemble.members[m];
@@ -96,6 +110,9 @@ Predictions chosen_prediction(const TrainedModel& ensemble, const DataSet& data,
     if (p.classes.defined()) classes.push_back(p.classes);
     if (p.targets.defined())
       targets.push_back(scaled(in_own_units(p.targets, member.task, member.preparation), ensemble));
+    if (p.half_widths.defined())
+      widths.push_back(
+          scaled_widths(widths_in_own_units(p.half_widths, member.task, member.preparation), ensemble));
     if (out.note.empty()) out.note = p.note;
   }
   if (outputs.empty()) return out;
@@ -106,6 +123,8 @@ Predictions chosen_prediction(const TrainedModel& ensemble, const DataSet& data,
   out.samples = in_order(samples, order);
   out.classes = in_order(classes, order);
   out.targets = in_order(targets, order);
+  // fewer rows than outputs if a member has no intervals
+  if (widths.size() == outputs.size()) out.half_widths = in_order(widths, order);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "fastweights/trainer.h"
 #include "tensor/autograd.h"
+#include "train/metric_sums.h"
 #include "train/prepared_set.h"
 
 namespace fastweights {
@@ -89,7 +90,13 @@ Predictions predict(const Model& model, const std::vector<ReadyBatch>& set) {
   return collected.all();
 }
 
-Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation) {
+namespace {
+
+struct ScaleTensors {
+  Tensor means, deviations;  // [O] float64
+};
+
+ScaleTensors scales_of(const TaskConfig& task, const Preparation& preparation) {
   const std::vector<Scale>& scales =
       task.kind == TaskKind::Regression ? preparation.target_scales : preparation.channel_scales;
   std::vector<double> means, deviations;
@@ -97,22 +104,39 @@ Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparat
     means.push_back(scale.mean);
     deviations.push_back(scale.deviation);
   }
-  return scaled.detach().to(at::kDouble) * at::tensor(deviations, at::kDouble) +
-         at::tensor(means, at::kDouble);
+  return {at::tensor(means, at::kDouble), at::tensor(deviations, at::kDouble)};
+}
+
+}  // namespace
+
+Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation) {
+  const ScaleTensors scales = scales_of(task, preparation);
+  return scaled.detach().to(at::kDouble) * scales.deviations + scales.means;
+}
+
+Tensor widths_in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation) {
+  return scaled.to(at::kDouble) * scales_of(task, preparation).deviations.abs();
+}
+
+RegressionSums regression_sums(const Predictions& predictions, const TaskConfig& task,
+                               const Preparation& preparation, const Tensor& groups, int64_t count) {
+  const Predictions& p = predictions;
+  if (task.kind != TaskKind::Regression)
+    return RegressionSums(p.outputs, p.targets, p.half_widths, groups, count);
+  const auto own = [&](const Tensor& x) { return in_own_units(x, task, preparation); };
+  const Tensor widths =
+      p.half_widths.defined() ? widths_in_own_units(p.half_widths, task, preparation) : Tensor();
+  return RegressionSums(own(p.outputs), own(p.targets), widths, groups, count);
 }
 
 Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const Preparation& preparation,
                  double threshold) {
-  if (!predictions.outputs.defined()) return {};
-  if (predictions.targets.defined()) {
-    // channels have all kinds of units, and are compared as the model sees them
-    const bool channels = task.kind != TaskKind::Regression;
-    return channels ? regression_metrics(predictions.outputs, predictions.targets)
-                    : regression_metrics(in_own_units(predictions.outputs, task, preparation),
-                                         in_own_units(predictions.targets, task, preparation));
-  }
-  if (!predictions.classes.defined()) return {};
-  return classification_metrics(class_probabilities(predictions.outputs), predictions.classes, threshold);
+  const Predictions& p = predictions;
+  if (!p.outputs.defined()) return {};
+  if (p.targets.defined())
+    return regression_sums(p, task, preparation, at::zeros_like(p.samples), 1).metrics({1});
+  if (!p.classes.defined()) return {};
+  return classification_metrics(class_probabilities(p.outputs), p.classes, threshold);
 }
 
 Tensor balanced_weights(const Tensor& classes, int64_t count) {

@@ -78,7 +78,18 @@ report::MetricsTable metrics_table(const RunResult& result) {
   for (const std::string& name : names) {
     const bool percent = name.find("accuracy") != std::string::npos;
     report::MetricsRow row = {.name = name, .format = percent ? "percent" : "number"};
-    for (const PartResult& part : result.parts) row.values.push_back(metric(part.metrics, name));
+    report::Numbers low, high;
+    for (const PartResult& part : result.parts) {
+      const ConfidenceInterval interval = interval_of(part.intervals, name);
+      row.values.push_back(metric(part.metrics, name));
+      low.push_back(interval.low);
+      high.push_back(interval.high);
+    }
+    const auto known = [](double x) { return !std::isnan(x); };
+    if (std::any_of(low.begin(), low.end(), known)) {
+      row.low = std::move(low);
+      row.high = std::move(high);
+    }
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -96,7 +107,7 @@ std::vector<report::Headline> headline(const PartResult& part, const Model& mode
   return out;
 }
 
-// observed frequency of the second class in ten bins of its predicted probability
+// observed frequency of what has a predicted probability, in ten bins of it
 report::Calibration calibration(const Tensor& p, const Tensor& positive, const std::string& part) {
   constexpr int kBins = 10;
   std::vector<double> sum(kBins, 0), hits(kBins, 0), count(kBins, 0);
@@ -213,6 +224,10 @@ void add_classes(ReportData& report, const TrainedModel& trained, const Shown& s
                  truth = p.classes.index_select(0, known);
     report.roc = roc_curve(scores, truth, trained.threshold, part);
     report.calibration = calibration(scores, truth, part);
+  } else {
+    const auto [top, guess] = probabilities.index_select(0, known).max(1);
+    report.calibration = calibration(top, guess.eq(p.classes.index_select(0, known)), part);
+    report.calibration->of = "probability of the predicted class";
   }
   report.mistakes = mistakes(p, probabilities, predicted, shown.data, classes);
 }
@@ -261,8 +276,8 @@ RunResult load_result(const std::string& folder, const Run& run, const TrainedMo
   result.message = epochs.warning();
   result.trained = trained;
   PartResult& shown = result.parts.back();
-  shown.predictions =
-      predict(trained.model, part_of(run.data, shown.name), trained.preparation, trained.task);
+  shown.predictions = trained.finished(
+      predict(trained.model, part_of(run.data, shown.name), trained.preparation, trained.task));
   return result;
 }
 

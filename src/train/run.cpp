@@ -1,6 +1,7 @@
 #include "fastweights/run.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <numeric>
 
@@ -46,28 +47,63 @@ std::string save_reproducer(const RunFolder& folder, const Trainer& trainer, con
                  "; try a smaller learning rate, clipping of gradients, or prepare.clip");
 }
 
-// chosen on validation predictions of two classes
-double chosen_threshold(const std::optional<Predictions>& validation, const RunData& data,
-                        const std::string& metric) {
-  const bool classes =
-      data.task.kind == TaskKind::Classification || data.task.kind == TaskKind::StepClassification;
-  const bool two =
-      data.preparation.classes.size() == 2 && output_count(data.task.kind, data.preparation) == 1;
-  if (!two || !classes || metric == "none" || !validation || !validation->classes.defined()) return 0.5;
-  return best_threshold(class_probabilities(validation->outputs), validation->classes, metric);
+// chosen on validation predictions of two classes, which are calibrated
+double chosen_threshold(const Predictions& validation, const RunData& data, const std::string& metric) {
+  const bool two = is_classification(data.task.kind) && data.preparation.classes.size() == 2;
+  if (!two || metric == "none" || !validation.classes.defined()) return 0.5;
+  return best_threshold(class_probabilities(validation.outputs), validation.classes, metric);
 }
 
+// as the model returns them
 void predict_parts(RunResult& result, Trainer& trainer, const RunData& data) {
   const auto add = [&](const char* name, const PreparedData& part, const auto& predict_part) {
     if (part.samples() == 0) return;
-    PartResult found = {.name = name, .samples = part.samples()};
-    found.predictions = predict_part();
-    found.metrics = evaluate(*found.predictions, data.task, data.preparation);
-    result.parts.push_back(std::move(found));
+    result.parts.push_back({.name = name, .samples = part.samples()});
+    result.parts.back().predictions = predict_part();
   };
   add("train", data.train, [&] { return trainer.predict_training(); });
   add("validation", data.validation, [&] { return trainer.predict_validation(); });
   add("test", data.test, [&] { return predict(trainer.model(), data.test, data.preparation, data.task); });
+}
+
+std::string three_digits(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+struct FitNotes {
+  std::string log = {}, warning = {};
+};
+
+// what the validation part says about probabilities, intervals and the threshold
+FitNotes fit_on_validation(TrainedModel& trained, const Predictions& validation, const Run& run,
+                           int64_t epochs) {
+  const RunData& data = run.data;
+  const TrainConfig& config = run.config.training;
+  FitNotes notes;
+  if (is_classification(data.task.kind)) {
+    const Tensor& labels =
+        data.task.kind == TaskKind::StepClassification ? data.train.step_labels : data.train.labels;
+    const Tensor counts = class_counts(labels, static_cast<int64_t>(data.preparation.classes.size()));
+    trained.calibration = fit_calibration(validation, counts, {config.calibration, epochs});
+    const auto loss = [&](const Predictions& p) {
+      return metric(evaluate(p, data.task, data.preparation), "log_loss");
+    };
+    if (!trained.calibration.is_identity())
+      notes.log = message("calibrated on validation: log loss ", three_digits(loss(validation)), " before, ",
+                          three_digits(loss(trained.finished(validation))), " after, temperature ",
+                          three_digits(1 / trained.calibration.scale));
+  } else {
+    trained.intervals = fit_intervals(validation, data.task, config.interval);
+    const int64_t fewest = fewest_for_level(config.interval);
+    if (trained.intervals.level > 0 && data.validation.samples() < fewest)
+      notes.warning = message("prediction intervals of level ", config.interval, " need ", fewest,
+                              " validation series, there are ", data.validation.samples(),
+                              ": they may contain fewer values");
+  }
+  trained.threshold = chosen_threshold(trained.finished(validation), data, config.threshold_for);
+  return notes;
 }
 
 // predictions of the best model, files, report
@@ -76,13 +112,24 @@ void finish(const RunFolder& folder, Trainer& trainer, const Run& run, RunResult
   trainer.restore_best();
   result.best_epoch = trainer.best_epoch();
   predict_parts(result, trainer, run.data);
-  for (const PartResult& part : result.parts) {
-    if (part.name == "validation")
-      result.threshold = chosen_threshold(part.predictions, run.data, run.config.training.threshold_for);
-  }
   folder.clock("final predictions", watch.lap());
   const Model model = trainer.model().device().is_cpu() ? trainer.model() : trainer.model().to(at::kCPU);
-  result.trained = TrainedModel{model, run.data.preparation, run.data.task, result.threshold};
+  result.trained = TrainedModel{model, run.data.preparation, run.data.task};
+  TrainedModel& trained = *result.trained;
+  for (const PartResult& part : result.parts) {
+    if (part.name != "validation") continue;
+    const FitNotes notes = fit_on_validation(trained, *part.predictions, run, trainer.epochs_done());
+    if (!notes.log.empty()) folder.log(notes.log);
+    if (!notes.warning.empty()) folder.note(notes.warning);
+  }
+  result.threshold = trained.threshold;
+  result.calibration = trained.calibration;
+  for (PartResult& part : result.parts) {
+    part.predictions = trained.finished(std::move(*part.predictions));
+    part.metrics = evaluate(*part.predictions, trained.task, trained.preparation);
+    part.intervals = bootstrap(*part.predictions, trained.task, trained.preparation);
+  }
+  folder.clock("calibration and metrics", watch.lap());
   save_trained(folder / "model.safetensors", *result.trained);
   replace_file(folder / "result.json", to_json(result) + "\n");
   folder.clock("saving", watch.lap());

@@ -160,6 +160,12 @@ RunConfig read_run_config(const std::string& folder) {
     // runs of an earlier version: model time was time
     if (json.contains("prepare") && json["prepare"].is_object() && !json["prepare"].contains("usual_gaps"))
       json["prepare"]["usual_gaps"] = 0;
+    // nor were outputs calibrated
+    if (json.contains("training") && json["training"].is_object()) {
+      Json& training = json["training"];
+      if (!training.contains("calibration")) training["calibration"] = "none";
+      if (!training.contains("interval")) training["interval"] = 0;
+    }
     return run_config_of(json);
   });
 }

@@ -12,6 +12,7 @@ const Names<Scaling>& names_of(Scaling);
 const Names<TaskKind>& names_of(TaskKind);
 const Names<RateSchedule>& names_of(RateSchedule);
 const Names<ClassWeights>& names_of(ClassWeights);
+const Names<CalibrationRule>& names_of(CalibrationRule);
 const Names<SpeechForm>& names_of(SpeechForm);
 const Names<DecimalMark>& names_of(DecimalMark);
 const Names<UnsortedRows>& names_of(UnsortedRows);
@@ -85,6 +86,8 @@ inline void visit_fields(TrainConfig& c, Fields& visit) {
   visit("penalty", c.penalty);
   visit("head_rate", c.head_rate);
   visit("threshold_for", c.threshold_for);
+  visit("calibration", c.calibration);
+  visit("interval", c.interval);
   visit("seed", c.seed);
 }
 

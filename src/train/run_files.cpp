@@ -20,9 +20,22 @@ namespace {
 Metrics metrics_from(const Json& json) {
   Metrics metrics;
   for (const auto& [name, value] : json.items()) {
-    if (name != "samples") metrics.emplace_back(name, value.is_number() ? value.get<double>() : NAN);
+    if (name != "samples" && name != "intervals")
+      metrics.emplace_back(name, value.is_number() ? value.get<double>() : NAN);
   }
   return metrics;
+}
+
+Json number_json(double x) { return std::isfinite(x) ? Json(x) : Json(); }
+
+ConfidenceIntervals metric_intervals_from(const Json& part) {
+  ConfidenceIntervals intervals;
+  // absent in results of earlier versions
+  if (!part.contains("intervals")) return intervals;
+  const auto end = [](const Json& x) { return x.is_number() ? x.get<double>() : NAN; };
+  for (const auto& [name, ends] : part.at("intervals").items())
+    intervals.push_back({name, {end(ends.at(0)), end(ends.at(1))}});
+  return intervals;
 }
 
 Json epoch_json(const TrainEpoch& e) {
@@ -110,13 +123,20 @@ Json environment_json() {
 
 Json metrics_json(const Metrics& metrics) {
   Json out = Json::object();
-  for (const auto& [name, value] : metrics) out[name] = std::isfinite(value) ? Json(value) : Json();
+  for (const auto& [name, value] : metrics) out[name] = number_json(value);
+  return out;
+}
+
+Json intervals_json(const ConfidenceIntervals& intervals) {
+  Json out = Json::object();
+  for (const auto& [name, of] : intervals) out[name] = {number_json(of.low), number_json(of.high)};
   return out;
 }
 
 Json result_json(const PartResult& part) {
   Json json = metrics_json(part.metrics);
   json["samples"] = part.samples;
+  if (!part.intervals.empty()) json["intervals"] = intervals_json(part.intervals);
   return json;
 }
 
@@ -155,6 +175,8 @@ EpochsFile keep_epochs(const std::string& folder, int64_t epochs) {
 
 std::string to_json(const RunResult& result) {
   Json json = {{"best_epoch", result.best_epoch}, {"threshold", result.threshold}};
+  const Calibration& c = result.calibration;
+  if (!c.is_identity()) json["calibration"] = {{"scale", c.scale}, {"bias", c.bias}};
   for (const PartResult& part : result.parts) json[part.name] = result_json(part);
   return json.dump(2);
 }
@@ -166,7 +188,8 @@ RunResult read_result(const std::string& folder) {
     for (const char* name : {"train", "validation", "test"}) {
       if (!json.contains(name)) continue;
       const Json& part = json.at(name);
-      result.parts.push_back({name, part.at("samples").get<int64_t>(), metrics_from(part)});
+      result.parts.push_back(
+          {name, part.at("samples").get<int64_t>(), metrics_from(part), metric_intervals_from(part)});
     }
     FW_CHECK(!result.parts.empty(), "there is no result of train, validation or test in it");
     return result;

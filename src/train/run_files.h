@@ -33,6 +33,8 @@ Json environment_json();
 /// An object; what is not finite becomes null.
 Json metrics_json(const Metrics& metrics);
 Json result_json(const PartResult& part);
+/// { name: [low, high] }
+Json intervals_json(const ConfidenceIntervals& intervals);
 
 /// Epochs of metrics.jsonl in their order. Damaged lines, and epochs that come again, are left out.
 struct EpochsFile {

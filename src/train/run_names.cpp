@@ -37,6 +37,13 @@ const Names<ClassWeights>& names_of(ClassWeights) {
   return kNames;
 }
 
+const Names<CalibrationRule>& names_of(CalibrationRule) {
+  static const Names<CalibrationRule> kNames = {{CalibrationRule::Automatic, "auto"},
+                                                {CalibrationRule::Temperature, "temperature"},
+                                                {CalibrationRule::None, "none"}};
+  return kNames;
+}
+
 const Names<SpeechForm>& names_of(SpeechForm) {
   static const Names<SpeechForm> kNames = {{SpeechForm::Mfcc, "mfcc"}, {SpeechForm::Wave, "wave"}};
   return kNames;

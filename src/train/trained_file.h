@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fastweights/trainer.h"
+#include "fastweights/trained_model.h"
 
 namespace fastweights {
 

@@ -1,4 +1,4 @@
-#include "fastweights/trainer.h"
+#include "fastweights/trained_model.h"
 
 #include <algorithm>
 #include <cmath>
@@ -103,6 +103,57 @@ bool fits(const TrainedModel& trained) {
          output_count(trained.task.kind, p) == model.outputs;
 }
 
+Json calibration_json(const Calibration& c) { return {{"scale", c.scale}, {"bias", c.bias}}; }
+
+Calibration calibration_from(const Json& json) {
+  return {json.at("scale").get<double>(), json.at("bias").get<std::vector<double>>()};
+}
+
+// an output without residuals has no width, which is null
+Json widths_json(const std::vector<double>& widths) {
+  Json list = Json::array();
+  for (const double width : widths) list.push_back(std::isnan(width) ? Json() : Json(width));
+  return list;
+}
+
+std::vector<double> widths_from(const Json& json) {
+  std::vector<double> widths;
+  for (const Json& width : json) widths.push_back(width.is_null() ? NAN : width.get<double>());
+  return widths;
+}
+
+Json prediction_intervals_json(const PredictionIntervals& intervals) {
+  Json ahead = Json::array();
+  for (const std::vector<double>& step : intervals.ahead) ahead.push_back(widths_json(step));
+  return {{"level", intervals.level}, {"pooled", widths_json(intervals.pooled)}, {"ahead", ahead}};
+}
+
+PredictionIntervals prediction_intervals_from(const Json& json) {
+  PredictionIntervals out = {.level = json.at("level").get<double>(),
+                             .pooled = widths_from(json.at("pooled"))};
+  for (const Json& step : json.at("ahead")) out.ahead.push_back(widths_from(step));
+  return out;
+}
+
+// a positive scale, and one bias or width per output
+bool fits_outputs(const TrainedModel& trained) {
+  const auto outputs = static_cast<size_t>(trained.model.config().outputs);
+  const Calibration& c = trained.calibration;
+  const PredictionIntervals& intervals = trained.intervals;
+  const auto finite = [](double x) { return std::isfinite(x); };
+  const auto is_width = [](double x) { return std::isnan(x) || (x >= 0 && std::isfinite(x)); };
+  const auto are_widths = [&](const std::vector<double>& list) {
+    return list.size() == outputs && std::all_of(list.begin(), list.end(), is_width);
+  };
+  const bool calibration = c.scale > 0 && std::isfinite(c.scale) &&
+                           (c.bias.empty() || c.bias.size() == outputs) &&
+                           std::all_of(c.bias.begin(), c.bias.end(), finite);
+  const bool none = intervals.level == 0 && intervals.pooled.empty() && intervals.ahead.empty();
+  const bool widths = intervals.level > 0 && intervals.level < 1 && are_widths(intervals.pooled) &&
+                      std::all_of(intervals.ahead.begin(), intervals.ahead.end(), are_widths);
+  return calibration && (none || widths);
+}
+
 }  // namespace
 
 void check_trained(const TrainedModel& trained) {
@@ -134,6 +185,10 @@ void save_trained(const std::string& path, const TrainedModel& trained) {
   file.metadata["preparation"] = preparation_json(trained.preparation).dump();
   file.metadata["task"] = json_of(trained.task).dump();
   file.metadata["threshold"] = message(trained.threshold);
+  if (!trained.calibration.is_identity())
+    file.metadata["calibration"] = calibration_json(trained.calibration).dump();
+  if (trained.intervals.level > 0)
+    file.metadata["intervals"] = prediction_intervals_json(trained.intervals).dump();
   save_safetensors(path, file);
 }
 
@@ -171,6 +226,21 @@ std::string initialise_from(const Model& model, const std::string& path) {
   return message("initialised ", copied, " of ", model.parameters().size(), " parameters from ", path);
 }
 
+namespace {
+
+// absent in files of earlier versions and where nothing was fitted
+void read_uncertainty(const SafetensorsFile& file, TrainedModel& trained) {
+  const auto& texts = file.metadata();
+  if (const auto found = texts.find("calibration"); found != texts.end())
+    trained.calibration = calibration_from(parse_json(found->second));
+  if (const auto found = texts.find("intervals"); found != texts.end())
+    trained.intervals = prediction_intervals_from(parse_json(found->second));
+  if (!fits_outputs(trained))
+    throw std::runtime_error(file.path() + ": its calibration is damaged: it does not fit the model");
+}
+
+}  // namespace
+
 TrainedModel load_trained(const std::string& path) {
   const bool folder = std::filesystem::is_directory(path);
   const std::string file = folder ? path + "/model.safetensors" : path;
@@ -199,6 +269,7 @@ TrainedModel load_trained(const std::string& path) {
                             read_fields(parse_json(task), TaskConfig{}), decided};
     if (!fits(trained))
       throw std::runtime_error(file + ": its preparation is damaged: it does not fit the model");
+    read_uncertainty(opened, trained);
     return trained;
   } catch (const Json::exception& error) {
     throw std::runtime_error(message(file, ": its preparation is damaged: ", json_error(error)));
@@ -223,7 +294,7 @@ Predictions predict_alone(const TrainedModel& trained, const DataSet& data, cons
   const PreparedData prepared = is_matched(data.head, preparation)
                                     ? prepare(data, preparation)
                                     : prepare(match_data(data, preparation), preparation);
-  Predictions out = predict(trained.model, prepared, preparation, trained.task, options);
+  Predictions out = trained.finished(predict(trained.model, prepared, preparation, trained.task, options));
   out.note = gap_note({&prepared}, preparation, trained.task, trained.model.config(), options.targets);
   return out;
 }
@@ -232,18 +303,31 @@ Predictions TrainedModel::predict(const DataSet& data, const PredictOptions& opt
   return members.empty() ? predict_alone(*this, data, options) : predict_ensemble(*this, data, options);
 }
 
+Predictions TrainedModel::finished(Predictions raw) const {
+  if (is_classification(task.kind)) {
+    raw.outputs = calibrated(raw.outputs, calibration);
+  } else if (intervals.level > 0 && raw.outputs.defined()) {
+    raw.half_widths = half_widths(intervals, raw.samples);
+  }
+  return raw;
+}
+
 Evaluation evaluate(const TrainedModel& trained, const DataSet& data, const PredictOptions& options) {
   Evaluation out = {.predictions = trained.predict(data, options)};
   const Predictions& p = out.predictions;
   out.metrics = evaluate(p, trained.task, trained.preparation);
+  out.intervals = bootstrap(p, trained.task, trained.preparation);
   out.rows = p.outputs.defined() ? p.outputs.size(0) : 0;
   if (p.targets.defined()) {
     out.known = p.targets.isfinite().any(1).sum().item<int64_t>();
   } else if (p.classes.defined()) {
     out.known = p.classes.ge(0).sum().item<int64_t>();
   }
-  if (p.classes.defined() && trained.preparation.classes.size() == 2)
+  if (p.classes.defined() && trained.preparation.classes.size() == 2) {
     out.at_threshold = evaluate(p, trained.task, trained.preparation, trained.threshold);
+    out.intervals_at_threshold =
+        bootstrap(p, trained.task, trained.preparation, {.threshold = trained.threshold});
+  }
   return out;
 }
 
@@ -259,7 +343,11 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
   const Tensor shown = first < last ? at::linspace(first, last, times, at::kDouble) : rows;
   batch.input.output_times = RaggedTimes{shown, at::tensor({int64_t{0}, shown.size(0)}, at::kLong)};
   const TaskRows series = task_rows(data, whole, {sample}, /*seed=*/1, Targets::HeldOut);
-  return {data_times(shown, series, trained.preparation.usual_gap), trained.model.forward(batch.input)};
+  SeriesOutput out = {data_times(shown, series, trained.preparation.usual_gap),
+                      trained.model.forward(batch.input)};
+  if (is_classification(trained.task.kind))
+    out.output.outputs = calibrated(out.output.outputs, trained.calibration);
+  return out;
 }
 
 double effective_rank(const Tensor& w) {

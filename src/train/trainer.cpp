@@ -46,10 +46,10 @@ void check_name(const char* key, const std::string& name, const std::vector<std:
 void check_names(const TrainConfig& config, const TrainData& data) {
   const bool classes = is_classification(data.task.kind);
   using Names = std::vector<std::string>;
-  check_name(
-      "metric", config.metric,
-      classes ? Names{"accuracy", "balanced_accuracy", "auroc", "average_precision", "f1", "log_loss", "loss"}
-              : Names{"mse", "mae", "r2", "loss"});
+  check_name("metric", config.metric,
+             classes ? Names{"accuracy", "balanced_accuracy", "auroc", "average_precision", "f1", "log_loss",
+                             "brier", "loss"}
+                     : Names{"mse", "mae", "r2", "loss"});
   check_name("threshold_for", config.threshold_for, {"accuracy", "balanced_accuracy", "f1", "none"});
   FW_CHECK(!classes || config.positive_weight == 0 || data.preparation.classes.size() == 2,
            "[train] positive_weight is for two classes, there are ", data.preparation.classes.size());
@@ -63,6 +63,8 @@ void check(const TrainConfig& config) {
            config.warm_up);
   FW_CHECK(config.bucket_batches > 0, "[train] bucket_batches must be positive, got ", config.bucket_batches);
   FW_CHECK(config.patience >= 0 && config.plateau_patience > 0, "[train] patience must not be negative");
+  FW_CHECK(config.interval >= 0 && config.interval < 1, "[train] interval must be in [0, 1), got ",
+           config.interval);
   FW_CHECK(config.penalty >= 0 && config.head_rate > 0 && config.positive_weight >= 0,
            "[train] penalty, head_rate and positive_weight must not be negative");
 }
@@ -133,7 +135,8 @@ struct Trainer::Impl {
   TrainingSteps::BatchId batch_id(int64_t step);
   void take_step(TrainStep& record);
   TrainEpoch end_epoch();
-  double slack() const;
+  bool few_validation_series() const;
+  bool is_preferred(double value, double log_loss) const;
   void choose(TrainEpoch& record);
 
   Model model;
@@ -143,7 +146,8 @@ struct Trainer::Impl {
   std::unique_ptr<TrainingSteps> pipeline;
   int64_t epoch = 0, step_in_epoch = 0, steps = 0, replayed_in_epoch = 0;
   double loss_sum = 0, seconds = 0, last_rate = 0;
-  double best_value;
+  double best_value;             // of all epochs
+  double chosen_log_loss = NAN;  // of the best epoch
   int64_t best_epoch = 0, epochs_waited = 0;
   double plateau_factor = 1;
   std::vector<Tensor> best;  // parameters
@@ -270,22 +274,35 @@ TrainEpoch Trainer::Impl::end_epoch() {
   return record;
 }
 
-double Trainer::Impl::slack() const {
+bool Trainer::Impl::few_validation_series() const {
   constexpr int64_t kFew = 100;
-  const int64_t samples = data.validation.samples();
-  return config.metric == "accuracy" && samples > 0 && samples < kFew ? 1.001 / static_cast<double>(samples)
-                                                                      : 0;
+  const int64_t series = data.validation.samples();
+  return series > 0 && series < kFew;
+}
+
+// over an earlier epoch with the best value so far
+bool Trainer::Impl::is_preferred(double value, double log_loss) const {
+  if (few_validation_series()) {
+    // A mistake more or less says nothing, and the log loss of few series says little: later epochs are
+    // better ones, and calibration corrects their confidence (docs/probabilities.md).
+    const double slack =
+        config.metric == "accuracy" ? 1.001 / static_cast<double>(data.validation.samples()) : 0;
+    return value == best_value || std::abs(value - best_value) <= slack;
+  }
+  // also true where a log loss is unknown
+  return value == best_value && !(log_loss > chosen_log_loss);
 }
 
 void Trainer::Impl::choose(TrainEpoch& record) {
   double value = metric(record.validation, config.metric);
   // nothing to choose by but training itself
   if (std::isnan(value)) value = larger_is_better(config.metric) ? -record.loss : record.loss;
+  const double log_loss = metric(record.validation, "log_loss");
   const bool better = larger_is_better(config.metric) ? value > best_value : value < best_value;
-  // among few series a mistake more or less says nothing: the epoch that learned longest is taken
-  record.best = better || value == best_value || std::abs(value - best_value) <= slack();
+  record.best = better || is_preferred(value, log_loss);
   if (better) best_value = value;
   if (record.best) {
+    chosen_log_loss = log_loss;
     best_epoch = record.epoch;
     best.clear();
     for (const Tensor& parameter : model.parameter_tensors()) best.push_back(parameter.detach().clone());
@@ -319,6 +336,7 @@ NamedTensors Trainer::state() const {
   out.tensors["counts"] =
       at::tensor({t.epoch, t.step_in_epoch, t.steps, t.best_epoch, t.epochs_waited}, at::kLong);
   out.tensors["replayed_steps"] = at::full({1}, t.replayed_in_epoch, at::kLong);
+  out.tensors["best_log_loss"] = at::full({1}, t.chosen_log_loss, at::kDouble);
   out.metadata = {{"format", "fastweights checkpoint 1"}, {"config", to_json(t.model.config())}};
   return out;
 }
@@ -332,6 +350,9 @@ void Trainer::set_state(const NamedTensors& state) {
   const bool knows_replayed = state.tensors.contains("replayed_steps");
   const Tensor replayed =
       knows_replayed ? saved_list(state.tensors, "replayed_steps", 1, at::kLong) : at::zeros({1}, at::kLong);
+  const bool knows_loss = state.tensors.contains("best_log_loss");
+  const Tensor log_loss = knows_loss ? saved_list(state.tensors, "best_log_loss", 1, at::kDouble)
+                                     : at::full({1}, NAN, at::kDouble);
   const int64_t* c = counts.data_ptr<int64_t>();
   const double* v = values.data_ptr<double>();
   if (c[1] < 0 || c[1] >= steps_per_epoch())
@@ -348,6 +369,7 @@ void Trainer::set_state(const NamedTensors& state) {
   for (size_t i = 0; i < all.size(); ++i) all[i].second.copy_(parameters[i]);
   t.best = best;
   t.replayed_in_epoch = replayed.item<int64_t>();
+  t.chosen_log_loss = log_loss.item<double>();
   std::tie(t.epoch, t.step_in_epoch, t.steps, t.best_epoch, t.epochs_waited) =
       std::tie(c[0], c[1], c[2], c[3], c[4]);
   std::tie(t.loss_sum, t.seconds, t.best_value, t.plateau_factor) = std::tie(v[0], v[1], v[2], v[3]);

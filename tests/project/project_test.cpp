@@ -86,6 +86,9 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"task.h", "train"},
     {"optimise.h", "train"},
     {"trainer.h", "train"},
+    {"predictions.h", "train"},
+    {"calibration.h", "train"},
+    {"trained_model.h", "train"},
     {"run.h", "train"},
     {"train.h", "train"},
 };

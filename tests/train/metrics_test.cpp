@@ -106,6 +106,10 @@ TEST(Metrics, OfTwoClassesByHand) {
   // of six pairs (0.5, 0.7) and (0.2, 0.7) are the wrong way round
   EXPECT_DOUBLE_EQ(metric(m, "auroc"), 4 / 6.0);
   EXPECT_DOUBLE_EQ(metric(m, "average_precision"), (1 + 2 / 3.0 + 3 / 4.0) / 3);
+  // bins of the confidence of the more probable class: both of 0.9 are right; 0.5, 0.8 and 0.7 are wrong, or
+  // a tie
+  EXPECT_NEAR(metric(m, "ece"), (0.2 + 0.5 + 0.8 + 0.7) / 5, 1e-14);
+  EXPECT_NEAR(metric(m, "brier"), (0.01 + 0.25 + 0.64 + 0.49 + 0.01) / 5, 1e-14);
   // from 0.15 on: 1 1 1 1 0
   const Metrics lower = classification_metrics(p, classes, 0.15);
   EXPECT_DOUBLE_EQ(metric(lower, "accuracy"), 4 / 5.0);
@@ -130,6 +134,9 @@ TEST(Metrics, OfManyClassesByHand) {
   EXPECT_DOUBLE_EQ(metric(m, "f1"), (2 / 3.0 + 4 / 6.0) / 2);
   EXPECT_NEAR(metric(m, "log_loss"),
               -(std::log(0.7) + std::log(0.2) + std::log(0.8) + std::log(0.5) + std::log(0.2)) / 5, 1e-14);
+  // 0.7 and 0.8 are right, 0.6 and 0.4 wrong, 0.5 is right
+  EXPECT_NEAR(metric(m, "ece"), (0.3 + 0.6 + 0.2 + 0.5 + 0.4) / 5, 1e-14);
+  EXPECT_NEAR(metric(m, "brier"), (0.12 + 1.02 + 0.06 + 0.34 + 0.9) / 5, 1e-14);
   // 0 against the rest: 5.5 of 6 pairs; 1 against the rest: 0.8 beats both, 0.5 and 0.2 one each
   EXPECT_DOUBLE_EQ(metric(m, "auroc"), (5.5 / 6 + 4 / 6.0) / 2);
 }
@@ -232,8 +239,9 @@ TEST(Metrics, ProbabilitiesOfOutputs) {
 }
 
 TEST(Metrics, ErrorsAreBetterWhenSmall) {
-  for (const char* name : {"mse", "mae", "log_loss", "loss"}) EXPECT_FALSE(larger_is_better(name));
-  for (const char* name : {"auroc", "accuracy", "f1", "r2"}) EXPECT_TRUE(larger_is_better(name));
+  for (const char* name : {"mse", "mae", "log_loss", "loss", "ece", "brier", "width"})
+    EXPECT_FALSE(larger_is_better(name));
+  for (const char* name : {"auroc", "accuracy", "f1", "r2", "coverage"}) EXPECT_TRUE(larger_is_better(name));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "base/json_fields.h"
 #include "data/data_support.h"
+#include "data/model_time.h"
 #include "support/support.h"
 #include "train/train_cases.h"
 

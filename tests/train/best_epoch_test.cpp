@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <cmath>
+
+#include "train/trainer_steps.h"
+
+namespace fastweights {
+namespace {
+
+using testing::run;
+
+// accuracy and log loss of all epochs
+struct EpochScores {
+  std::vector<double> accuracy, log_loss;
+  int64_t marked = 0;  // the last one that was the best so far
+};
+EpochScores train_and_score(Trainer& trainer) {
+  EpochScores scores;
+  for (const TrainStep& step : run(trainer)) {
+    if (!step.epoch_record) continue;
+    scores.accuracy.push_back(metric(step.epoch_record->validation, "accuracy"));
+    scores.log_loss.push_back(metric(step.epoch_record->validation, "log_loss"));
+    if (step.epoch_record->best) scores.marked = step.epoch_record->epoch;
+  }
+  return scores;
+}
+
+TEST(BestEpoch, OfEquallyGoodEpochsOnManySeriesTheOneWithTheSmallestLogLossIsTaken) {
+  const TrainData data = train_data(two_classes(400));
+  ASSERT_EQ(data.validation.samples(), 100);
+  int not_the_last = 0;
+  for (const int64_t seed : {1, 2, 3}) {
+    Trainer trainer(Model(small_model(data)), data,
+                    {.epochs = 6,
+                     .batch_size = 30,
+                     .learning_rate = 0.05,
+                     .schedule = RateSchedule::Constant,
+                     .metric = "accuracy",
+                     .seed = seed});
+    const EpochScores scores = train_and_score(trainer);
+    const double top = *std::max_element(scores.accuracy.begin(), scores.accuracy.end());
+    size_t expected = 0, last = 0;
+    double smallest = INFINITY;
+    for (size_t i = 0; i < scores.accuracy.size(); ++i) {
+      if (scores.accuracy[i] != top) continue;
+      last = i;
+      if (scores.log_loss[i] > smallest) continue;
+      smallest = scores.log_loss[i];
+      expected = i;
+    }
+    EXPECT_EQ(trainer.best_epoch(), static_cast<int64_t>(expected) + 1) << seed;
+    EXPECT_EQ(scores.marked, trainer.best_epoch());
+    not_the_last += expected != last ? 1 : 0;
+  }
+  // otherwise this says nothing
+  EXPECT_GT(not_the_last, 0);
+}
+
+TEST(BestEpoch, OnFewSeriesTheLastEpochWithinOneMistakeIsTaken) {
+  const TrainData data = train_data(two_classes(64));
+  ASSERT_EQ(data.validation.samples(), 16);
+  Trainer trainer(
+      Model(small_model(data)), data,
+      {.epochs = 8, .learning_rate = 0.05, .schedule = RateSchedule::Constant, .metric = "accuracy"});
+  const EpochScores scores = train_and_score(trainer);
+  double top = 0;
+  int64_t expected = 0;
+  for (size_t i = 0; i < scores.accuracy.size(); ++i) {
+    top = std::max(top, scores.accuracy[i]);
+    if (scores.accuracy[i] > top - 1.5 / 16) expected = static_cast<int64_t>(i) + 1;
+  }
+  EXPECT_EQ(trainer.best_epoch(), expected);
+  EXPECT_EQ(scores.marked, expected);
+}
+
+}  // namespace
+}  // namespace fastweights
