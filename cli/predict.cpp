@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
