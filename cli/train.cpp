@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +18,9 @@
 
 namespace fastweights::cli {
 namespace {
+
+// of the parts before their metrics
+constexpr size_t kNameWidth = 11;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -61,8 +65,11 @@ void print_result(const TrainCommand& command, const std::string& folder, const 
   }
   if (command.quiet) return;
   std::printf("\nbest epoch %lld\n", static_cast<long long>(result.best_epoch));
-  for (const PartResult& part : result.parts)
-    std::printf("%-11s %s\n", part.name.c_str(), shown(part.metrics).c_str());
+  for (const PartResult& part : result.parts) {
+    std::string name = part.name;
+    name.resize(std::max<size_t>(name.size(), kNameWidth), ' ');
+    print_wrapped(name + " " + shown(part.metrics), kNameWidth + 1);
+  }
   std::printf("\nmodel   %s/model.safetensors\nreport  %s/report.html\n", folder.c_str(), folder.c_str());
 }
 
