@@ -26,6 +26,7 @@ inline CLI::Validator not_negative() {
 struct Session {
   int threads = 0;  ///< requested; 0: no preference
   int exit_status = 0;
+  std::string command_line = {};  ///< as a shell takes it
 };
 
 void add_info(CLI::App& program, Session& session);

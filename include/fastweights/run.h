@@ -137,8 +137,9 @@ std::string to_json(const RunResult& result);
 /// Trains in a new folder, or resumes in an existing one; writes result, model and report.
 RunResult train_run(const Run& run, const RunOptions& options);
 
-/// Regenerates report.json and report.html of a finished run.
-void write_report(const std::string& folder, const DataSet& data);
+/// Regenerates report.json, report.html and model_card.md of a finished run. `series`: ids to show first.
+void write_report(const std::string& folder, const DataSet& data,
+                  const std::vector<std::string>& series = {});
 
 RunConfig read_run_config(const std::string& folder);
 /// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither.

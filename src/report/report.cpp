@@ -31,7 +31,7 @@ std::string inside_script(const std::string& json) {
 }
 
 // one pass: what is filled in may itself contain marks
-std::string filled(std::string_view page, const std::string& title, const std::string& json) {
+std::string filled(std::string_view page, const Contents& contents) {
   std::string text;
   for (;;) {
     const size_t from = page.find("{{"), to = page.find("}}", from);
@@ -43,10 +43,9 @@ std::string filled(std::string_view page, const std::string& title, const std::s
     } else if (mark == "style") {
       text += page_text("page.css");
     } else if (mark == "script") {
-      for (const char* name : {"basics.js", "charts.js", "fast_weights.js", "page.js"})
-        text += page_text(name);
+      text += scripts_of(contents);
     } else if (mark == "data") {
-      text += inside_script(json);
+      text += inside_script(contents.json);
     } else {
       throw std::logic_error("page.html has the unknown mark " + std::string(mark));
     }

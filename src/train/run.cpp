@@ -111,11 +111,14 @@ void try_files(const Run& run, const Model& model) {
   }
 }
 
-void open_fresh(const std::string& path, const Run& run, const Trainer& trainer) {
+void open_fresh(const RunOptions& options, const Run& run, const Trainer& trainer) {
+  const std::string& path = options.folder;
   if (fs::exists(path + "/config.json"))
     throw std::runtime_error(
         message("there is a run in ", path, " already: resume it with --resume, or choose another folder"));
-  replace_file(path + "/environment.json", environment_json().dump(2) + "\n");
+  Json environment = environment_json();
+  if (!options.command.empty()) environment["command"] = options.command;
+  replace_file(path + "/environment.json", shown_dump(environment, 2) + "\n");
   write_run_data(path, run.data);
   replace_file(path + "/metrics.jsonl", "");
   // a run that is killed at once resumes from its initial parameters, whatever they came from
@@ -225,7 +228,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
   const RunLock lock(options.folder);
   RunResult result;
   if (fresh) {
-    open_fresh(options.folder, run, trainer);
+    open_fresh(options, run, trainer);
     folder.note(message("a new run: ", data.train.samples(), " series to train on, ",
                         data.validation.samples(), " for validation, ", data.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));
