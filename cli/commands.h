@@ -39,6 +39,7 @@ void add_evaluate(CLI::App& program, Session& session);
 void add_predict(CLI::App& program, Session& session);
 void add_inspect(CLI::App& program, Session& session);
 void add_report(CLI::App& program, Session& session);
+void add_board(CLI::App& program, Session& session);
 void add_data(CLI::App& program, Session& session);
 void add_bench(CLI::App& program, Session& session);
 

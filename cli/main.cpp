@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
   add_predict(program, session);
   add_inspect(program, session);
   add_report(program, session);
+  add_board(program, session);
   add_data(program, session);
   add_info(program, session);
   add_selftest(program, session);

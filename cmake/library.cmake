@@ -4,7 +4,7 @@
 include(cmake/layer.cmake)
 
 # the files of the report's page, as strings of the library
-set(page_files page.html page.css basics.js charts.js importance.js fast_weights.js page.js)
+set(page_files page.html page.css basics.js charts.js importance.js fast_weights.js page.js board.js)
 list(JOIN page_files "," page_names)
 list(TRANSFORM page_files PREPEND ${PROJECT_SOURCE_DIR}/src/report/)
 set(page_text ${PROJECT_BINARY_DIR}/report/page_text.cpp)
@@ -200,6 +200,7 @@ fastweights_layer(tensor ABOVE kernels base
 fastweights_layer(train ABOVE architectures model report data environment solve tensor kernels base
   SOURCES
   src/train/advice.cpp
+  src/train/board.cpp
   src/train/checkpoint.cpp
   src/train/clock.cpp
   src/train/compare.cpp

@@ -233,6 +233,36 @@ void visit_fields(ReportData& r, Visit& visit) {
   visit("commands", r.commands);
 }
 
+template <typename Visit>
+void visit_fields(BoardRun& r, Visit& visit) {
+  visit("name", r.name);
+  visit("state", r.state);
+  visit("note", r.note);
+  visit("model", r.model);
+  visit("data", r.data);
+  visit("metric", r.metric);
+  visit("link", r.link);
+  visit("validation", r.validation);
+  visit("test", r.test);
+  visit("larger_is_better", r.larger_is_better);
+  visit("best_epoch", r.best_epoch);
+  visit("epochs", r.epochs);
+  visit("seconds", r.seconds);
+  visit("settings", r.settings);
+}
+
+template <typename Visit>
+void visit_fields(BoardData& b, Visit& visit) {
+  visit("version", b.version);
+  visit("title", b.title);
+  visit("written", b.written);
+  visit("live", b.live);
+  visit("notes", b.notes);
+  visit("keys", b.keys);
+  visit("runs", b.runs);
+  visit("curves", b.curves);
+}
+
 struct Writer;
 
 template <typename T>
@@ -282,5 +312,6 @@ Json value_of(T& value) {
 
 // names that are not UTF-8 are only shown
 std::string to_json(ReportData data) { return shown_dump(value_of(data)); }
+std::string to_json(BoardData data) { return shown_dump(value_of(data)); }
 
 }  // namespace fastweights::report
