@@ -173,6 +173,8 @@ RunResult train_one(const TrainCommand& command, const Run& run, RunOptions opti
   options.events.note = [&](const std::string& line) { progress.note(line); };
   options.events.stop = [] { return interrupted != 0; };
   options.device = device_for(command, run.config, progress);
+  options.tensorboard = command.tensorboard;
+  options.command = session.command_line;
   options.trainer.tf32 = command.tf32 ? Tf32::Yes : Tf32::No;
   RunResult result = within_memory("training", [&] { return train_run(run, options); });
   progress.end();
@@ -210,6 +212,8 @@ void add_run_options(CLI::App& app, TrainCommand& command) {
   app.add_flag("--tf32", command.tf32, "allow TF32 matrix products on a GPU: faster, 11-bit mantissa");
   app.add_option("--memory-limit", command.memory_limit,
                  "limit the memory of a training step, in bytes beyond the data");
+  app.add_flag("--tensorboard", command.tensorboard,
+               "also write the curves to events.out.tfevents in the folder of the run, for TensorBoard");
   app.add_flag("--json", command.json, "print a JSON object per epoch and one at the end");
   app.add_flag("--quiet,-q", command.quiet, "print nothing");
 }

@@ -206,6 +206,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/compare.cpp
   src/train/cross_validate.cpp
   src/train/device_adam.cpp
+  src/train/event_file.cpp
   src/train/future.cpp
   src/train/importance.cpp
   src/train/metrics.cpp

@@ -19,6 +19,7 @@
 ///     checkpoint.safetensors   state to resume from        model.safetensors   the best model
 ///     result.json         metrics of all parts             report.html, report.json
 ///     data.json           fingerprints of data and split   not_finite.safetensors   if training diverged
+///     model_card.md       what the model is and does       events.out.tfevents   curves for TensorBoard
 
 namespace fastweights {
 
@@ -113,7 +114,10 @@ struct RunOptions {
   RunStart start = RunStart::Fresh;
   RunEvents events = {};
   at::Device device = at::kCPU;  ///< not a property of the run, which may be resumed elsewhere
-  TrainerOptions trainer = {};   ///< custom loss, optimiser and callbacks; TF32
+  std::string command = {};      ///< kept in environment.json, for the report; empty: unknown
+  /// Writes events.out.tfevents for TensorBoard; a run that has this file continues it.
+  bool tensorboard = false;
+  TrainerOptions trainer = {};  ///< custom loss, optimiser and callbacks; TF32
 };
 
 struct PartResult {

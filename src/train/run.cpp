@@ -1,6 +1,7 @@
 #include "fastweights/run.h"
 
 #include <algorithm>
+#include <ctime>
 #include <filesystem>
 #include <numeric>
 
@@ -9,6 +10,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "train/clock.h"
+#include "train/event_file.h"
 #include "train/model_time.h"
 #include "train/report_data.h"
 #include "train/run_data.h"
@@ -171,9 +173,28 @@ std::string memory_message(const Model& model, const RunData& data, int64_t batc
               : "computed by the definition, without a plan";
 }
 
+void append_event(EventFile& file, const TrainEpoch& epoch) {
+  EventFile::Scalars scalars = {{"loss/train", epoch.loss}, {"learning_rate", epoch.learning_rate}};
+  for (const auto& [name, value] : epoch.validation) scalars.emplace_back("validation/" + name, value);
+  file.append(epoch.epoch, static_cast<double>(std::time(nullptr)), scalars);
+}
+
+// with the epochs so far, if the run has or is to have one
+std::optional<EventFile> open_events(const RunFolder& folder, const RunOptions& options,
+                                     const RunResult& result) {
+  const std::string path = folder / "events.out.tfevents";
+  if (!options.tensorboard && !fs::exists(path)) return std::nullopt;
+  EventFile file(path, result.epochs.empty() ? 0 : result.epochs.back().epoch);
+  for (const TrainEpoch& epoch : result.epochs) {
+    if (epoch.epoch > file.last_step()) append_event(file, epoch);
+  }
+  return file;
+}
+
 // epoch by epoch, until training ends or is stopped
 void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options, const Run& run,
            RunResult& result) {
+  std::optional<EventFile> events = open_events(folder, options, result);
   Stopwatch watch;
   double since_checkpoint = 0;
   while (!trainer.finished()) {
@@ -187,6 +208,7 @@ void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options,
     if (!step.note.empty()) folder.note(step.note);
     if (step.epoch_record) {
       folder.append_epoch(*step.epoch_record);
+      if (events) append_event(*events, *step.epoch_record);
       result.epochs.push_back(*step.epoch_record);
     }
     if (options.events.step) options.events.step(trainer, step);
