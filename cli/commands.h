@@ -26,6 +26,7 @@ inline CLI::Validator not_negative() {
 struct Session {
   int threads = 0;  ///< requested; 0: no preference
   int exit_status = 0;
+  std::string command_line = {};  ///< as a shell takes it
 };
 
 void add_info(CLI::App& program, Session& session);
@@ -38,6 +39,7 @@ void add_evaluate(CLI::App& program, Session& session);
 void add_predict(CLI::App& program, Session& session);
 void add_inspect(CLI::App& program, Session& session);
 void add_report(CLI::App& program, Session& session);
+void add_board(CLI::App& program, Session& session);
 void add_data(CLI::App& program, Session& session);
 void add_bench(CLI::App& program, Session& session);
 

@@ -12,6 +12,7 @@ namespace {
 
 struct InspectCommand {
   std::string run, sample;
+  std::vector<std::string> shown;
   DataOptions data;
   int64_t times = 8;
 };
@@ -99,10 +100,15 @@ void add_report(CLI::App& program, Session&) {
       program.add_subcommand("report", "Regenerate the HTML report of a run, of folds or of seeds");
   app->add_option("run", command->run, "folder of a finished run, of folds or of seeds")->required();
   add_data_options(*app, command->data, "the run's data, if they are elsewhere now");
+  app->add_option("--series", command->shown,
+                  "id of a series of the reported part to show first; may be repeated")
+      ->take_all()
+      ->expected(1);
   app->footer("Example:\n  fastweights report runs/spirals");
   app->callback([command] {
-    write_report(command->run, read(command->data, data_for_model(command->data, command->run,
-                                                                  load_trained(command->run).preparation)));
+    const Preparation preparation = load_trained(command->run).preparation;
+    write_report(command->run, read(command->data, data_for_model(command->data, command->run, preparation)),
+                 command->shown);
     std::printf("%s/report.html\n", printable(command->run).c_str());
   });
 }

@@ -71,6 +71,8 @@ int run(int argc, char** argv) {
   program.fallthrough();
   program.footer("Use 'fastweights COMMAND --help' for the options of a command.");
   Session session;
+  session.command_line = "fastweights";
+  for (int i = 1; i < argc; ++i) session.command_line += " " + shell_word(argv[i]);
   program.add_option("--threads", session.threads, "number of threads; 0: all cores")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
@@ -84,6 +86,7 @@ int run(int argc, char** argv) {
   add_predict(program, session);
   add_inspect(program, session);
   add_report(program, session);
+  add_board(program, session);
   add_data(program, session);
   add_info(program, session);
   add_selftest(program, session);

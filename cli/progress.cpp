@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "terminal.h"
 
 namespace fastweights::cli {
 namespace {
@@ -24,6 +25,11 @@ std::string number(double x) {
 }
 
 }  // namespace
+
+void print_wrapped(const std::string& line, size_t indent) {
+  std::printf("%s\n", wrapped(printable(line), terminal_width(), indent).c_str());
+  std::fflush(stdout);
+}
 
 Style style_for_stdout() { return isatty(STDOUT_FILENO) ? Style::Bar : Style::Lines; }
 
@@ -67,28 +73,29 @@ void Progress::step(const Trainer& trainer, const TrainStep& step) {
 }
 
 void Progress::bar(const Trainer& trainer, const TrainStep& step) {
-  constexpr int kWidth = 24;
   const bool last = step.epoch_record.has_value();
   if (!last && since(shown_) < 0.1) return;
   shown_ = Clock::now();
   const double total = static_cast<double>(trainer.config().epochs * step.steps),
                done = static_cast<double>(trainer.steps_done());
   const double left = since(start_) / static_cast<double>(steps_) * (total - done);
-  const int filled = static_cast<int>(kWidth * done / total);
-  std::string line = "[" + std::string(static_cast<size_t>(filled), '#') +
-                     std::string(static_cast<size_t>(kWidth - filled), '.') + "]";
-  line += message(" epoch ", step.epoch, "/", trainer.config().epochs, "  ", duration(left), " left  ",
-                  static_cast<int64_t>(static_cast<double>(samples_) / std::max(since(start_), 1e-9)),
-                  " series/s  loss ", number(step.loss));
-  if (!last_.empty()) line += "  " + last_;
-  std::printf("\r\033[K%s", line.substr(0, 150).c_str());
+  const auto rate = static_cast<int64_t>(static_cast<double>(samples_) / std::max(since(start_), 1e-9));
+  const std::vector<LinePart> parts = {{message("epoch ", step.epoch, "/", trainer.config().epochs), 0},
+                                       {duration(left) + " left", 1},
+                                       {message(rate, " series/s"), 4},
+                                       {"loss " + number(step.loss), 3},
+                                       {last_, 2}};
+  // the last column stays free, where a terminal would begin another line; asked for each time, since windows
+  // are resized
+  const size_t width = std::max<size_t>(terminal_width(), 2) - 1;
+  std::printf("\r\033[K%s", progress_line(parts, done / total, width).c_str());
   std::fflush(stdout);
   bar_open_ = true;
 }
 
 void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
   const std::string& name = trainer.config().metric;
-  last_ = message("validation ", name, " ", number(metric(record.validation, name)));
+  last_ = message(name, " ", number(metric(record.validation, name)));
   if (style_ == Style::Json) {
     std::printf("{\"epoch\": %lld, \"epochs\": %lld, \"steps\": %lld, \"replayed_steps\": %lld",
                 static_cast<long long>(record.epoch), static_cast<long long>(trainer.config().epochs),
@@ -106,7 +113,7 @@ void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
   // about fifty lines at most
   const int64_t every = std::max<int64_t>(1, trainer.config().epochs / 50);
   if (record.epoch % every != 0 && record.epoch != 1 && !trainer.finished()) return;
-  std::printf("epoch %lld/%lld  %s  loss %s  %s%s\n", static_cast<long long>(record.epoch),
+  std::printf("epoch %lld/%lld  %s  loss %s  validation %s%s\n", static_cast<long long>(record.epoch),
               static_cast<long long>(trainer.config().epochs), duration(record.seconds).c_str(),
               number(record.loss).c_str(), last_.c_str(), record.best ? "  best" : "");
   std::fflush(stdout);
@@ -115,8 +122,7 @@ void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
 void Progress::note(const std::string& line) {
   if (style_ == Style::Json || style_ == Style::Quiet) return;
   end();
-  std::printf("%s\n", printable(line).c_str());
-  std::fflush(stdout);
+  print_wrapped(line);
 }
 
 void Progress::end() {

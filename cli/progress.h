@@ -35,6 +35,9 @@ class Progress {
   bool bar_open_ = false;
 };
 
+/// A line on stdout, in several if a terminal is narrower; those after the first begin with `indent` spaces.
+void print_wrapped(const std::string& line, size_t indent = 0);
+
 /// 73 -> "1 min 13 s".
 std::string duration(double seconds);
 

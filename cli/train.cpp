@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -28,6 +29,9 @@ std::string seed_list_error(const std::string& text) {
     return error.what();
   }
 }
+
+// of the parts before their metrics
+constexpr size_t kNameWidth = 11;
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -72,8 +76,11 @@ void print_result(const TrainCommand& command, const std::string& folder, const 
   }
   if (command.quiet) return;
   std::printf("\nbest epoch %lld\n", static_cast<long long>(result.best_epoch));
-  for (const PartResult& part : result.parts)
-    std::printf("%-11s %s\n", part.name.c_str(), shown(part.metrics).c_str());
+  for (const PartResult& part : result.parts) {
+    std::string name = part.name;
+    name.resize(std::max<size_t>(name.size(), kNameWidth), ' ');
+    print_wrapped(name + " " + shown(part.metrics), kNameWidth + 1);
+  }
   std::printf("\nmodel   %s/model.safetensors\nreport  %s/report.html\n", folder.c_str(), folder.c_str());
 }
 
@@ -180,6 +187,8 @@ RunResult train_one(const TrainCommand& command, const Run& run, RunOptions opti
   options.events.note = [&](const std::string& line) { progress.note(line); };
   options.events.stop = [] { return interrupted != 0; };
   options.device = device_for(command, run.config, progress);
+  options.tensorboard = command.tensorboard;
+  options.command = session.command_line;
   options.trainer.tf32 = command.tf32 ? Tf32::Yes : Tf32::No;
   RunResult result = within_memory("training", [&] { return train_run(run, options); });
   progress.end();
@@ -223,6 +232,8 @@ void add_run_options(CLI::App& app, TrainCommand& command) {
   app.add_flag("--tf32", command.tf32, "allow TF32 matrix products on a GPU: faster, 11-bit mantissa");
   app.add_option("--memory-limit", command.memory_limit,
                  "limit the memory of a training step, in bytes beyond the data");
+  app.add_flag("--tensorboard", command.tensorboard,
+               "also write the curves to events.out.tfevents in the folder of the run, for TensorBoard");
   app.add_flag("--json", command.json, "print a JSON object per epoch and one at the end");
   app.add_flag("--quiet,-q", command.quiet, "print nothing");
 }

@@ -4,7 +4,7 @@
 include(cmake/layer.cmake)
 
 # the files of the report's page, as strings of the library
-set(page_files page.html page.css basics.js charts.js fast_weights.js page.js)
+set(page_files page.html page.css basics.js charts.js importance.js fast_weights.js page.js board.js)
 list(JOIN page_files "," page_names)
 list(TRANSFORM page_files PREPEND ${PROJECT_SOURCE_DIR}/src/report/)
 set(page_text ${PROJECT_BINARY_DIR}/report/page_text.cpp)
@@ -136,6 +136,7 @@ fastweights_layer(ops ABOVE solve tensor kernels base
 
 fastweights_layer(report ABOVE base
   SOURCES
+  src/report/model_card.cpp
   src/report/report.cpp
   src/report/report_json.cpp
   ${page_text})
@@ -202,6 +203,8 @@ fastweights_layer(tensor ABOVE kernels base
 
 fastweights_layer(train ABOVE architectures model report data environment solve tensor kernels base
   SOURCES
+  src/train/advice.cpp
+  src/train/board.cpp
   src/train/bootstrap.cpp
   src/train/calibration.cpp
   src/train/checkpoint.cpp
@@ -209,7 +212,9 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/compare.cpp
   src/train/device_adam.cpp
   src/train/ensemble.cpp
+  src/train/event_file.cpp
   src/train/future.cpp
+  src/train/importance.cpp
   src/train/metric_sums.cpp
   src/train/metrics.cpp
   src/train/model_time.cpp
@@ -218,8 +223,11 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/prediction_intervals.cpp
   src/train/presets.cpp
   src/train/recorded_step.cpp
+  src/train/report_classes.cpp
   src/train/report_data.cpp
+  src/train/report_facts.cpp
   src/train/report_runs.cpp
+  src/train/report_series.cpp
   src/train/report_weights.cpp
   src/train/run.cpp
   src/train/run_config.cpp

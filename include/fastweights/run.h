@@ -20,6 +20,7 @@
 ///     checkpoint.safetensors   state to resume from        model.safetensors   the best model
 ///     result.json         metrics of all parts             report.html, report.json
 ///     data.json           fingerprints of data and split   not_finite.safetensors   if training diverged
+///     model_card.md       what the model is and does       events.out.tfevents   curves for TensorBoard
 
 namespace fastweights {
 
@@ -115,7 +116,10 @@ struct RunOptions {
   RunStart start = RunStart::Fresh;
   RunEvents events = {};
   at::Device device = at::kCPU;  ///< not a property of the run, which may be resumed elsewhere
-  TrainerOptions trainer = {};   ///< custom loss, optimiser and callbacks; TF32
+  std::string command = {};      ///< kept in environment.json, for the report; empty: unknown
+  /// Writes events.out.tfevents for TensorBoard; a run that has this file continues it.
+  bool tensorboard = false;
+  TrainerOptions trainer = {};  ///< custom loss, optimiser and callbacks; TF32
 };
 
 struct PartResult {
@@ -141,8 +145,10 @@ std::string to_json(const RunResult& result);
 /// Trains in a new folder, or resumes in an existing one; writes result, model and report.
 RunResult train_run(const Run& run, const RunOptions& options);
 
-/// Regenerates report.json and report.html of a finished run, or of finished folds or seeds.
-void write_report(const std::string& folder, const DataSet& data);
+/// Regenerates report.json, report.html and model_card.md of a finished run, or the report of finished folds
+/// or seeds. `series`: ids to show first.
+void write_report(const std::string& folder, const DataSet& data,
+                  const std::vector<std::string>& series = {});
 
 RunConfig read_run_config(const std::string& folder);
 /// The folder of a run: the path itself, or the folder of its model.safetensors; "" if it is neither. Of

@@ -33,4 +33,18 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string shell_word(const std::string& word) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_./:=,+@%-").find(c) != std::string_view::npos;
+  };
+  bool quoted = word.empty();
+  std::string inside;
+  for (const char c : word) {
+    quoted = quoted || !plain(c);
+    inside += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  }
+  return quoted ? "'" + inside + "'" : word;
+}
+
 }  // namespace fastweights

@@ -9,4 +9,7 @@ namespace fastweights {
 /// not UTF-8 become the text \xNN.
 std::string printable(std::string_view text);
 
+/// A word of a command as a shell takes it: in single quotes, unless all its characters are plain.
+std::string shell_word(const std::string& word);
+
 }  // namespace fastweights

@@ -132,15 +132,15 @@ function hideHint() {
   document.getElementById('hint').hidden = true;
 }
 
-// columns: {name, format, number, long}; rows: lists of values
+// columns: {name, format, number, long}; rows: lists of values, or of {sort, make} for other elements
 function tableOf(columns, rows, options = {}) {
   const body = el('tbody');
   const shown = () => (options.most && !options.all ? rows.slice(0, options.most) : rows);
   function fill() {
     body.replaceChildren(...shown().map((row) => el('tr', {}, row.map((value, i) => {
-      const content = value instanceof Node ? value : typeof value === 'string' ? named(value, columns[i].long || 44) : formatted(value, columns[i].format);
+      const content = value instanceof Node ? value : value && value.make ? value.make() : typeof value === 'string' ? named(value, columns[i].long || 44) : formatted(value, columns[i].format);
       return el(i === 0 && !columns[i].number ? 'th' : 'td',
-        { scope: i === 0 && !columns[i].number ? 'row' : null, class: columns[i].number ? 'number' : null }, content);
+        { scope: i === 0 && !columns[i].number ? 'row' : null, class: columns[i].number ? 'number' : typeof value === 'string' && value.length <= 16 ? 'short' : null }, content);
     }))));
   }
   const heads = columns.map((column, i) => {
@@ -151,16 +151,19 @@ function tableOf(columns, rows, options = {}) {
     }
     return head;
   });
-  function sortBy(i) {
-    const down = heads[i].getAttribute('aria-sort') !== 'descending';
+  function sortBy(i, direction) {
+    const down = direction ? direction === 'descending' : heads[i].getAttribute('aria-sort') !== 'descending';
+    if (options.onSort) options.onSort({ column: i, direction: down ? 'descending' : 'ascending' });
     heads.forEach((head) => head.removeAttribute('aria-sort'));
     heads[i].setAttribute('aria-sort', down ? 'descending' : 'ascending');
+    const key = (value) => (value && value.make ? value.sort : value);
     const order = (a, b) => (typeof a === 'string' || typeof b === 'string'
       ? String(a).localeCompare(String(b), undefined, { numeric: true })
       : (isNumber(a) ? a : -Infinity) - (isNumber(b) ? b : -Infinity));
-    rows = [...rows].sort((a, b) => (down ? order(b[i], a[i]) : order(a[i], b[i])));
+    rows = [...rows].sort((a, b) => (down ? order(key(b[i]), key(a[i])) : order(key(a[i]), key(b[i]))));
     fill();
   }
+  if (options.order) sortBy(options.order.column, options.order.direction);
   fill();
   const box = el('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': options.label || 'table' },
     el('table', {}, options.caption ? el('caption', {}, options.caption) : null,
@@ -181,4 +184,9 @@ function tableBelow(make) {
     if (box.open) box.replaceChildren(box.firstChild, make());
   });
   return box;
+}
+
+function section(id, title, lead, ...content) {
+  return el('section', { id, 'aria-labelledby': id + '-title', 'data-title': title },
+    el('h2', { id: id + '-title' }, title), lead ? el('p', { class: 'lead' }, lead) : null, content);
 }

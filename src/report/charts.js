@@ -71,6 +71,14 @@ function dotsOf(line, x, y) {
   return text;
 }
 
+// an area between two lines
+function bandOf(band, x, y) {
+  const seen = band.x.map((_, i) => i).filter((i) => isNumber(band.low[i]) && isNumber(band.high[i]));
+  const point = (i, v) => x(band.x[i]).toFixed(1) + ' ' + y(v[i]).toFixed(1);
+  const d = seen.map((i) => point(i, band.high)).concat([...seen].reverse().map((i) => point(i, band.low)));
+  return svg('path', { class: 'area band', style: 'fill:' + band.colour, d: d.length ? 'M' + d.join('L') + 'Z' : '' });
+}
+
 function legendOf(lines, values) {
   return el('ul', { class: 'legend' }, lines.map((line, i) => el('li', {},
     svg('svg', { viewBox: '0 0 20 8', 'aria-hidden': 'true' },
@@ -86,11 +94,11 @@ function lineTable(options) {
   return tableOf(columns, xs.map((x) => [x, ...maps.map((map) => map.get(x) ?? null)]), { label: options.title });
 }
 
-// more lines than colours: the largest keep theirs, the others are thin and grey
-function dressed(lines, most) {
+// more lines than colours: the largest, or the first, keep theirs; the others are thin and grey
+function dressed(lines, most, first) {
   const last = (line) => { const seen = line.y.filter(isNumber); return seen.length ? seen[seen.length - 1] : -Infinity; };
   const rank = lines.map((line, i) => [last(line), i]).sort((a, b) => b[0] - a[0]).map((pair) => pair[1]);
-  const chosen = new Set(lines.length > most ? rank.slice(0, most) : rank);
+  const chosen = new Set(lines.length > most ? (first ? [...lines.keys()] : rank).slice(0, most) : rank);
   let next = 0;
   return lines.map((line, i) => {
     if (!chosen.has(i)) return { ...line, colour: 'var(--c8)', dash: null, thin: true };
@@ -100,9 +108,10 @@ function dressed(lines, most) {
 }
 
 /* options: title, xLabel, yLabel, xUnit, lines [{name, x, y}], height, log, x [low, high], y [low, high], bestX, diagonal,
-   square, fill, dots, marks [{x, y, text}], onPick(x), onStep(by), live (legend with values at the cursor), most */
+   square, fill, dots, marks [{x, y, text}], band {x, low, high, colour}, bars [{x, low, high}], onPick(x), onStep(by), live (legend with values at the cursor), most, first (what the first
+   lines are; otherwise the largest are thick) */
 function lineChart(options) {
-  const lines = dressed(options.lines, options.most || 8), box = el('div', { class: 'chart' }), plot = el('div', { class: options.square ? 'square' : null });
+  const lines = dressed(options.lines, options.most || 8, options.first), box = el('div', { class: 'chart' }), plot = el('div', { class: options.square ? 'square' : null });
   const legend = el('div');
   const log = options.log && allOf(lines, 'y').some((v) => isNumber(v) && v > 0);
   let cursor = null, state = null;
@@ -110,9 +119,9 @@ function lineChart(options) {
   function draw() {
     const width = Math.max(260, Math.min(plot.clientWidth || 520, 1400));
     const height = options.square ? Math.min(width, 400) : options.height || 230;
-    const margin = { left: 54, right: 14, top: isNumber(options.bestX) ? 18 : 12, bottom: options.xLabel ? 40 : 24 };
+    const margin = { left: 60, right: 14, top: isNumber(options.bestX) ? 18 : 12, bottom: options.xLabel ? 40 : 24 };
     const xr = options.x || rangeOf(allOf(lines, 'x'));
-    const ys = allOf(lines, 'y');
+    const ys = allOf(lines, 'y').concat(options.band ? [...options.band.low, ...options.band.high] : []);
     const yr = options.y || (log ? rangeOf(ys.filter((v) => v > 0)) : widened(rangeOf(ys), 0.06));
     const [x0, x1] = xr[0] === xr[1] ? widened(xr, 0) : xr, [y0, y1] = log && yr[0] === yr[1] ? [yr[0] / 2, yr[1] * 2] : yr;
     const w = width - margin.left - margin.right, h = height - margin.top - margin.bottom;
@@ -139,6 +148,10 @@ function lineChart(options) {
     if (isNumber(options.bestX)) {
       root.append(svg('line', { class: 'best', x1: x(options.bestX), x2: x(options.bestX), y1: margin.top - 2, y2: margin.top + h }),
         svg('text', { class: 'mark', x: x(options.bestX), y: margin.top - 6, 'text-anchor': 'middle' }, 'best: ' + plain(options.bestX)));
+    }
+    if (options.band) root.append(bandOf(options.band, x, y));
+    for (const bar of options.bars || []) {
+      root.append(svg('line', { class: 'interval', x1: x(bar.x), x2: x(bar.x), y1: y(bar.low), y2: y(bar.high) }));
     }
     for (const line of [...lines].sort((a, b) => (b.thin ? 1 : 0) - (a.thin ? 1 : 0))) {
       const style = 'stroke:' + line.colour;
@@ -229,7 +242,7 @@ function lineChart(options) {
   if (!options.noLegend && lines.length > (options.live ? 0 : 1)) {
     legend.append(legendOf(strong));
     box.append(legend);
-    if (rest) box.append(el('p', { class: 'note' }, `The ${strong.length} that end largest of ${lines.length}; the others are thin.`));
+    if (rest) box.append(el('p', { class: 'note' }, `The ${strong.length} ${options.first || 'that end largest'} of ${lines.length}; the others are thin.`));
   }
   box.append(plot);
   if (!options.noTable) box.append(tableBelow(() => lineTable({ ...options, lines })));

@@ -13,14 +13,14 @@ function signalLanes(view, span, onPick) {
     const seen = { x: [], y: [] };
     line.x.forEach((t, i) => { if (isNumber(line.y[i])) { seen.x.push(t); seen.y.push(line.y[i]); } });
     const style = 'stroke:var(--c1)';
-    root.append(svg('line', { class: 'gridline', x1: 54, x2: width - 14, y1: top + high, y2: top + high }));
+    root.append(svg('line', { class: 'gridline', x1: 60, x2: width - 14, y1: top + high, y2: top + high }));
     if (seen.x.length < line.x.length) root.append(svg('path', { class: 'series gap' + (line.x.length > 100 ? ' dense' : ''), style, d: pathOf(seen, x, y) }));
     root.append(svg('path', { class: 'series', style, d: pathOf(line, x, y) }));
     if (seen.x.length <= 60) root.append(svg('path', { class: 'series knots', style, d: dotsOf(seen, x, y) }));
     const range = rangeOf(seen.y);
-    root.append(svg('text', { x: 46, y: top + 8, 'text-anchor': 'end' }, seen.x.length ? plain(range[1], 3) : 'none'),
-      svg('text', { x: 46, y: top + high, 'text-anchor': 'end' }, seen.x.length ? plain(range[0], 3) : ''),
-      svg('text', { class: 'name', x: 56, y: top - 3 }, svg('title', {}, view.channels[c]), shortened(view.channels[c], 40)));
+    root.append(svg('text', { x: 52, y: top + 8, 'text-anchor': 'end' }, seen.x.length ? plain(range[1], 3) : 'none'),
+      svg('text', { x: 52, y: top + high, 'text-anchor': 'end' }, seen.x.length ? plain(range[0], 3) : ''),
+      svg('text', { class: 'name', x: 62, y: top - 3 }, svg('title', {}, view.channels[c]), shortened(view.channels[c], 40)));
     const value = svg('text', { class: 'name', x: width - 20, y: top - 3, 'text-anchor': 'end' });
     root.append(value);
     return { c, value, seen };
@@ -29,11 +29,11 @@ function signalLanes(view, span, onPick) {
   function draw() {
     const width = Math.max(260, plot.clientWidth || 520), high = 34, every = high + 24, shown = [...chosen].sort((a, b) => a - b);
     const height = shown.length * every + 40;
-    const x = (t) => 54 + ((t - span[0]) / (span[1] - span[0])) * (width - 68);
+    const x = (t) => 60 + ((t - span[0]) / (span[1] - span[0])) * (width - 74);
     const root = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'pick',
       'aria-label': 'Control signal: ' + shown.map((c) => view.channels[c]).join(', ') + ' over time' });
     const lanes = shown.map((c, i) => lane(root, c, i * every + 16, high, x, width));
-    for (const t of ticks(span[0], span[1], (width - 68) / 80)) {
+    for (const t of ticks(span[0], span[1], (width - 74) / 80)) {
       root.append(svg('text', { x: x(t), y: height - 22, 'text-anchor': 'middle' }, plain(t)));
     }
     root.append(svg('text', { x: width / 2 + 20, y: height - 5, 'text-anchor': 'middle' }, timeLabel(view)));
@@ -41,7 +41,7 @@ function signalLanes(view, span, onPick) {
     root.append(hand);
     const timeOf = (event) => {
       const frame = root.getBoundingClientRect(), at = ((event.clientX - frame.left) / frame.width) * width;
-      return span[0] + Math.max(0, Math.min(1, (at - 54) / (width - 68))) * (span[1] - span[0]);
+      return span[0] + Math.max(0, Math.min(1, (at - 60) / (width - 74))) * (span[1] - span[0]);
     };
     root.addEventListener('pointerdown', (event) => onPick(timeOf(event)));
     root.addEventListener('pointermove', (event) => {
@@ -262,7 +262,7 @@ function weightTrace(view, span, onPick) {
   let chart = null, cursor = 0;
   function show(l, h, r, c) {
     const layer = view.frames.layers[l], at = (h * layer.rows + r) * layer.columns + c;
-    chart = lineChart({ title: 'One weight', x: span, height: 150, xName: 't', onPick, noLegend: true, xLabel: timeLabel(view),
+    chart = lineChart({ title: 'One weight', x: span, height: 150, xName: 't', onPick, noLegend: true, xLabel: timeLabel(view), yLabel: 'weight',
       lines: [{ name: 'weight', x: view.frames.times, y: layer.w.map((w) => w[at]), colour: colour(3) }] });
     place.hidden = false;
     place.replaceChildren(card('One weight over time',
@@ -287,7 +287,7 @@ function normsOverTime(view, span, onPick) {
     const from = perHead ? layers.slice(0, l).reduce((sum, layer) => sum + layer.heads, 0) : 0;
     const to = perHead ? from + layers[l].heads : names.length;
     chart = overTime(view, names.slice(from, to), view.frames.times, values.map((row) => row.slice(from, to)),
-      { title: 'Norms of the fast weights over time', x: span, onPick, height: 190 });
+      { title: 'Norms of the fast weights over time', yLabel: 'Frobenius norm', x: span, onPick, height: 190 });
     place.replaceChildren(chart.box);
     if (place.isConnected) chart.draw();
     chart.setCursor(cursor);
@@ -304,7 +304,7 @@ function fastWeights(view) {
   const charts = [], left = el('div'), right = el('div');
   if (view.values && view.values.length) charts.push(signalLanes(view, span, pick));
   if (view.outputs && view.outputs.values.length) {
-    const chart = overTime(view, view.outputs.names, view.outputs.times, view.outputs.values, { title: 'Outputs over time', x: span, onPick: pick, most: 6, height: 190 });
+    const chart = overTime(view, view.outputs.names, view.outputs.times, view.outputs.values, { title: 'Outputs over time', yLabel: view.outputs.label || 'output', x: span, onPick: pick, most: 6, height: 190 });
     charts.push({ box: card('Outputs', null, chart.box), setCursor: chart.setCursor });
   }
   const trace = weightTrace(view, span, pick), pictures = matrices(view, trace.show);
@@ -322,10 +322,16 @@ function fastWeights(view) {
     pictures.setFrame(i);
     charts.forEach((chart) => chart.setCursor(times[i]));
   });
-  const box = el('div', {}, control.box, el('div', { class: 'view' }, left, right));
-  if (!left.children.length) { left.remove(); box.lastChild.style.gridTemplateColumns = 'minmax(0, 1fr)'; }
+  const explained = view.importance && view.importance.values.length ? importanceCards(view, span, pick) : null;
+  if (explained) {
+    charts.push(explained);
+    left.append(explained.boxes[0], explained.boxes[1]);
+    right.append(explained.boxes[2]);
+  }
+  const columns = el('div', { class: 'view' }, left, right), box = el('div', {}, control.box, columns);
+  if (!left.children.length) { left.remove(); columns.style.gridTemplateColumns = 'minmax(0, 1fr)'; }
   keys(box, control);
   // begins, and prints, with what the whole series has left in W
   control.set(control.last);
-  return { box, paint: pictures.paint, stop: control.stop };
+  return { box, paint: () => { pictures.paint(); if (explained) explained.paint(); }, stop: control.stop };
 }

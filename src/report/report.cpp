@@ -30,8 +30,20 @@ std::string inside_script(const std::string& json) {
   return safe;
 }
 
+struct Contents {
+  const std::string &title, &json;
+  std::vector<const char*> scripts;
+  std::string policy;  // beyond that of a page which loads nothing
+};
+
+std::string scripts_of(const Contents& contents) {
+  std::string text;
+  for (const char* name : contents.scripts) text += page_text(name);
+  return text;
+}
+
 // one pass: what is filled in may itself contain marks
-std::string filled(std::string_view page, const std::string& title, const std::string& json) {
+std::string filled(std::string_view page, const Contents& contents) {
   std::string text;
   for (;;) {
     const size_t from = page.find("{{"), to = page.find("}}", from);
@@ -39,14 +51,15 @@ std::string filled(std::string_view page, const std::string& title, const std::s
     if (to == std::string_view::npos) return text;
     const std::string_view mark = page.substr(from + 2, to - from - 2);
     if (mark == "title") {
-      text += escaped(title);
+      text += escaped(contents.title);
+    } else if (mark == "policy") {
+      text += contents.policy;
     } else if (mark == "style") {
       text += page_text("page.css");
     } else if (mark == "script") {
-      for (const char* name : {"basics.js", "charts.js", "fast_weights.js", "page.js"})
-        text += page_text(name);
+      text += scripts_of(contents);
     } else if (mark == "data") {
-      text += inside_script(json);
+      text += inside_script(contents.json);
     } else {
       throw std::logic_error("page.html has the unknown mark " + std::string(mark));
     }
@@ -57,7 +70,17 @@ std::string filled(std::string_view page, const std::string& title, const std::s
 }  // namespace
 
 std::string page(const std::string& title, const std::string& json) {
-  return filled(page_text("page.html"), title, json);
+  const Contents contents = {
+      title, json, {"basics.js", "charts.js", "importance.js", "fast_weights.js", "page.js"}, ""};
+  return filled(page_text("page.html"), contents);
+}
+
+std::string board_page(const std::string& title, const std::string& json, BoardPage kind) {
+  const Contents contents = {title,
+                             json,
+                             {"basics.js", "charts.js", "board.js"},
+                             kind == BoardPage::Live ? "; connect-src 'self'" : ""};
+  return filled(page_text("page.html"), contents);
 }
 
 }  // namespace fastweights::report

@@ -35,8 +35,8 @@ struct Curve {
 struct MetricsRow {
   std::string name = {}, format = {};
   Numbers values = {};  // one per column
-  /// Ends of 95 % confidence intervals, one per column; or empty.
-  std::optional<Numbers> low = {}, high = {};
+  /// [low, high] per column; one without an interval is empty.
+  std::optional<std::vector<Numbers>> intervals = {};
 };
 struct MetricsTable {
   std::vector<std::string> columns = {};
@@ -50,6 +50,17 @@ struct Confusion {
   std::vector<std::vector<int64_t>> counts = {};  // [true][predicted]
 };
 
+struct ClassRow {
+  std::string name = {};
+  double precision = 0, recall = 0, f1 = 0;
+  int64_t samples = 0, predicted = 0;
+};
+struct ClassTable {
+  std::string part = {};
+  std::optional<std::string> note = {};  ///< about classes that are left out
+  std::vector<ClassRow> rows = {};
+};
+
 struct RocPoint {
   double value = 0, false_positive = 0, true_positive = 0;
 };
@@ -60,15 +71,35 @@ struct RocCurve {
   RocPoint threshold = {};
 };
 
-struct Calibration {
+/// Curves of one class against the rest.
+struct ClassRoc {
+  std::string name = {};
+  double auc = 0;
+  Numbers false_positive = {}, true_positive = {};
+};
+struct ClassRocs {
   std::string part = {};
-  std::optional<std::string> of = {};  ///< the probability, if it is not that of the second class
+  std::optional<std::string> note = {};  ///< about classes that are left out
+  std::vector<ClassRoc> curves = {};
+};
+
+struct Calibration {
+  std::string part = {}, of = {};                     ///< of: whose probability
   Numbers predicted = {}, observed = {}, count = {};  // one per bin
+  Numbers low = {}, high = {};                        // interval of the observed share
 };
 
 struct Scatter {
   std::string part = {}, target = {};
   Numbers truth = {}, predicted = {};
+};
+
+/// One channel of a series: what the model has seen, what it predicts, and the truth.
+struct Forecast {
+  std::string id = {}, channel = {}, time_unit = {};
+  Numbers history_times = {}, history = {};
+  Numbers times = {}, truth = {}, predicted = {};
+  std::optional<Numbers> low = {}, high = {};  // interval of the prediction
 };
 
 struct Mistake {
@@ -81,8 +112,13 @@ struct Parameter {
   std::string name = {}, shape = {};
   int64_t count = 0;
 };
+/// A setting that differs from its default.
+struct ChangedSetting {
+  std::string key = {}, value = {}, usual = {};
+};
 struct ModelSection {
   Pairs summary = {};
+  std::vector<ChangedSetting> changed = {};
   std::vector<Parameter> parameters = {};
   std::string config = {};
 };
@@ -100,9 +136,16 @@ struct Norms {
   std::vector<Numbers> values = {};  // [T][names]
 };
 struct Outputs {
+  std::string label = {};  ///< of their axis
   std::vector<std::string> names = {};
   Numbers times = {};
   std::vector<Numbers> values = {};  // [times][names]
+};
+/// Contributions of observations to an output; they sum to its difference from that of the baseline.
+struct ImportanceView {
+  std::string of = {};               ///< the output
+  std::vector<Numbers> values = {};  // [L][channels]
+  double output = 0, baseline = 0;
 };
 /// One series, and the fast weights or the state of the model on it.
 struct WeightView {
@@ -114,6 +157,7 @@ struct WeightView {
   Frames frames = {};
   Norms norms = {};
   Outputs outputs = {};
+  std::optional<ImportanceView> importance = {};
   std::optional<std::string> label = {}, predicted = {};
 };
 
@@ -131,18 +175,23 @@ struct RunsTable {
 struct ReportData {
   int64_t version = 1;
   std::string title = {}, subtitle = {}, finished = {};
-  Pairs facts = {};
+  Pairs facts = {}, data = {};
   std::vector<Headline> headline = {};
   std::optional<RunsTable> runs = {};  ///< of folds or seeds
   std::vector<Curve> curves = {};
+  std::vector<std::string> advice = {};  ///< what the curves say
   MetricsTable metrics = {};
   std::optional<Confusion> confusion = {};
+  std::optional<ClassTable> classes = {};
   std::optional<RocCurve> roc = {};
+  std::optional<ClassRocs> class_roc = {};
   std::optional<Calibration> calibration = {};
   std::optional<std::vector<Mistake>> mistakes = {};
   std::optional<Scatter> scatter = {};
+  std::optional<std::vector<Forecast>> forecasts = {};
   ModelSection model = {};
   std::optional<WeightView> fast_weights = {};
+  std::vector<WeightView> series = {};  ///< further ones
   std::optional<std::vector<std::string>> warnings = {};
   std::vector<std::string> commands = {};
 };

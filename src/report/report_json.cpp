@@ -32,8 +32,7 @@ void visit_fields(MetricsRow& r, Visit& visit) {
   visit("name", r.name);
   visit("format", r.format);
   visit("values", r.values);
-  visit("low", r.low);
-  visit("high", r.high);
+  visit("intervals", r.intervals);
 }
 
 template <typename Visit>
@@ -48,6 +47,23 @@ void visit_fields(Confusion& c, Visit& visit) {
   visit("note", c.note);
   visit("classes", c.classes);
   visit("counts", c.counts);
+}
+
+template <typename Visit>
+void visit_fields(ClassRow& c, Visit& visit) {
+  visit("name", c.name);
+  visit("precision", c.precision);
+  visit("recall", c.recall);
+  visit("f1", c.f1);
+  visit("samples", c.samples);
+  visit("predicted", c.predicted);
+}
+
+template <typename Visit>
+void visit_fields(ClassTable& c, Visit& visit) {
+  visit("part", c.part);
+  visit("note", c.note);
+  visit("rows", c.rows);
 }
 
 template <typename Visit>
@@ -67,12 +83,29 @@ void visit_fields(RocCurve& r, Visit& visit) {
 }
 
 template <typename Visit>
+void visit_fields(ClassRoc& c, Visit& visit) {
+  visit("name", c.name);
+  visit("auc", c.auc);
+  visit("false_positive", c.false_positive);
+  visit("true_positive", c.true_positive);
+}
+
+template <typename Visit>
+void visit_fields(ClassRocs& c, Visit& visit) {
+  visit("part", c.part);
+  visit("note", c.note);
+  visit("curves", c.curves);
+}
+
+template <typename Visit>
 void visit_fields(Calibration& c, Visit& visit) {
   visit("part", c.part);
   visit("of", c.of);
   visit("predicted", c.predicted);
   visit("observed", c.observed);
   visit("count", c.count);
+  visit("low", c.low);
+  visit("high", c.high);
 }
 
 template <typename Visit>
@@ -81,6 +114,20 @@ void visit_fields(Scatter& s, Visit& visit) {
   visit("target", s.target);
   visit("true", s.truth);
   visit("predicted", s.predicted);
+}
+
+template <typename Visit>
+void visit_fields(Forecast& f, Visit& visit) {
+  visit("id", f.id);
+  visit("channel", f.channel);
+  visit("time_unit", f.time_unit);
+  visit("history_times", f.history_times);
+  visit("history", f.history);
+  visit("times", f.times);
+  visit("truth", f.truth);
+  visit("predicted", f.predicted);
+  visit("low", f.low);
+  visit("high", f.high);
 }
 
 template <typename Visit>
@@ -93,8 +140,16 @@ void visit_fields(Mistake& m, Visit& visit) {
 }
 
 template <typename Visit>
+void visit_fields(ChangedSetting& c, Visit& visit) {
+  visit("key", c.key);
+  visit("value", c.value);
+  visit("default", c.usual);
+}
+
+template <typename Visit>
 void visit_fields(ModelSection& m, Visit& visit) {
   visit("summary", m.summary);
+  visit("changed", m.changed);
   visit("parameters", m.parameters);
   visit("config", m.config);
 }
@@ -121,9 +176,18 @@ void visit_fields(Norms& n, Visit& visit) {
 
 template <typename Visit>
 void visit_fields(Outputs& o, Visit& visit) {
+  visit("label", o.label);
   visit("names", o.names);
   visit("times", o.times);
   visit("values", o.values);
+}
+
+template <typename Visit>
+void visit_fields(ImportanceView& i, Visit& visit) {
+  visit("of", i.of);
+  visit("values", i.values);
+  visit("output", i.output);
+  visit("baseline", i.baseline);
 }
 
 template <typename Visit>
@@ -137,6 +201,7 @@ void visit_fields(WeightView& v, Visit& visit) {
   visit("frames", v.frames);
   visit("norms", v.norms);
   visit("outputs", v.outputs);
+  visit("importance", v.importance);
   visit("label", v.label);
   visit("predicted", v.predicted);
 }
@@ -163,19 +228,55 @@ void visit_fields(ReportData& r, Visit& visit) {
   visit("subtitle", r.subtitle);
   visit("finished", r.finished);
   visit("facts", r.facts);
+  visit("data", r.data);
   visit("headline", r.headline);
   visit("runs", r.runs);
   visit("curves", r.curves);
+  visit("advice", r.advice);
   visit("metrics", r.metrics);
   visit("confusion", r.confusion);
+  visit("classes", r.classes);
   visit("roc", r.roc);
+  visit("class_roc", r.class_roc);
   visit("calibration", r.calibration);
   visit("mistakes", r.mistakes);
   visit("scatter", r.scatter);
+  visit("forecasts", r.forecasts);
   visit("model", r.model);
   visit("fast_weights", r.fast_weights);
+  visit("series", r.series);
   visit("warnings", r.warnings);
   visit("commands", r.commands);
+}
+
+template <typename Visit>
+void visit_fields(BoardRun& r, Visit& visit) {
+  visit("name", r.name);
+  visit("state", r.state);
+  visit("note", r.note);
+  visit("model", r.model);
+  visit("data", r.data);
+  visit("metric", r.metric);
+  visit("link", r.link);
+  visit("validation", r.validation);
+  visit("test", r.test);
+  visit("larger_is_better", r.larger_is_better);
+  visit("best_epoch", r.best_epoch);
+  visit("epochs", r.epochs);
+  visit("seconds", r.seconds);
+  visit("settings", r.settings);
+}
+
+template <typename Visit>
+void visit_fields(BoardData& b, Visit& visit) {
+  visit("version", b.version);
+  visit("title", b.title);
+  visit("written", b.written);
+  visit("live", b.live);
+  visit("notes", b.notes);
+  visit("keys", b.keys);
+  visit("runs", b.runs);
+  visit("curves", b.curves);
 }
 
 struct Writer;
@@ -227,5 +328,6 @@ Json value_of(T& value) {
 
 // names that are not UTF-8 are only shown
 std::string to_json(ReportData data) { return shown_dump(value_of(data)); }
+std::string to_json(BoardData data) { return shown_dump(value_of(data)); }
 
 }  // namespace fastweights::report

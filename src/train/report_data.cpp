@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "report/report.h"
 #include "tensor/autograd.h"
+#include "train/advice.h"
 #include "train/clock.h"
 #include "train/model_time.h"
 #include "train/report_values.h"
@@ -17,52 +18,66 @@
 #include "train/run_fields.h"
 #include "train/run_files.h"
 #include "train/run_set.h"
+#include "train/settings.h"
 
 namespace fastweights {
 namespace {
 
 using report::ReportData;
 
-// the part that a report shows
-struct Shown {
-  const PartResult& result;
-  const PreparedData& data;
-};
-
 const PreparedData& part_of(const RunData& data, const std::string& name) {
   return name == "train" ? data.train : name == "validation" ? data.validation : data.test;
 }
 
-bool is_loss(const std::string& metric) { return metric == "log_loss" || metric == "mse"; }
+// how an axis calls a metric; those with the same name share a chart
+std::string scale_of(const std::string& metric) {
+  if (metric == "log_loss") return "log loss (nats)";
+  if (metric == "mse") return "mean squared error";
+  if (metric == "mae") return "mean absolute error";
+  for (const char* share : {"accuracy", "balanced_accuracy", "f1", "auroc", "average_precision"}) {
+    if (metric == share) return "share, 1 is best";
+  }
+  return metric;
+}
 
-std::vector<report::Curve> curves(const RunResult& result) {
+// the loss of training has the scale of a validation metric, unless targets have units of their own
+std::string training_scale(const TaskConfig& task) {
+  if (is_classification(task.kind)) return scale_of("log_loss");
+  return task.kind == TaskKind::Regression ? "mean squared error of scaled targets" : scale_of("mse");
+}
+
+// one chart per scale, the loss of training first
+std::vector<report::Curve> curves(const RunResult& result, const TaskConfig& task) {
+  std::vector<report::Curve> out;
+  const int64_t best = result.best_epoch;
+  const auto line_of = [&](const std::string& title, const std::string& scale, const std::string& name) {
+    auto chart =
+        std::find_if(out.begin(), out.end(), [&](const auto& curve) { return curve.y_label == scale; });
+    if (chart == out.end()) chart = out.insert(out.end(), {title, "epoch", scale, best, {}});
+    auto line = std::find_if(chart->lines.begin(), chart->lines.end(),
+                             [&](const report::Line& known) { return known.name == name; });
+    if (line != chart->lines.end()) return line;
+    chart->lines.push_back({.name = name});
+    return std::prev(chart->lines.end());
+  };
   const auto add = [](report::Line& line, const TrainEpoch& epoch, double y) {
     line.x.push_back(epoch.epoch);
     line.y.push_back(y);
   };
-  std::vector<report::Line> losses = {{.name = "train"}}, metrics;
-  report::Line rate = {.name = "learning rate"}, validation = {.name = "validation"};
   // thousands of points are enough for a curve
   const size_t every = result.epochs.size() / 2000 + 1;
   for (size_t i = 0; i < result.epochs.size(); ++i) {
     const TrainEpoch& epoch = result.epochs[i];
-    if (i % every != 0 && i + 1 != result.epochs.size() && epoch.epoch != result.best_epoch) continue;
-    add(losses[0], epoch, epoch.loss);
-    add(rate, epoch, epoch.learning_rate);
-    for (const auto& [name, value] : epoch.validation) {
-      if (is_loss(name)) add(validation, epoch, value);
-      if (is_loss(name) || name == "mae") continue;
-      auto known = std::find_if(metrics.begin(), metrics.end(),
-                                [&key = name](const report::Line& line) { return line.name == key; });
-      if (known == metrics.end()) known = metrics.insert(metrics.end(), {.name = name});
-      add(*known, epoch, value);
-    }
+    if (i % every != 0 && i + 1 != result.epochs.size() && epoch.epoch != best) continue;
+    add(*line_of("Loss", training_scale(task), "train"), epoch, epoch.loss);
+    for (const auto& [name, value] : epoch.validation)
+      add(*line_of("Validation", scale_of(name), is_loss(name) ? "validation" : name), epoch, value);
+    add(*line_of("Learning rate", "learning rate", "learning rate"), epoch, epoch.learning_rate);
   }
-  if (!validation.x.empty()) losses.push_back(std::move(validation));
-  const int64_t best = result.best_epoch;
-  std::vector<report::Curve> out = {{"Loss", "epoch", "loss", best, std::move(losses)}};
-  if (!metrics.empty()) out.push_back({"Validation", "epoch", "metric", best, std::move(metrics)});
-  out.push_back({"Learning rate", "epoch", "rate", best, {std::move(rate)}});
+  // of a metric that stands alone the name is the title
+  for (report::Curve& curve : out) {
+    if (curve.title == "Validation" && curve.lines.size() == 1) curve.title += ": " + curve.y_label;
+  }
   return out;
 }
 
@@ -78,18 +93,15 @@ report::MetricsTable metrics_table(const RunResult& result) {
   for (const std::string& name : names) {
     const bool percent = name.find("accuracy") != std::string::npos;
     report::MetricsRow row = {.name = name, .format = percent ? "percent" : "number"};
-    report::Numbers low, high;
+    std::vector<report::Numbers> intervals;
     for (const PartResult& part : result.parts) {
       const ConfidenceInterval interval = interval_of(part.intervals, name);
       row.values.push_back(metric(part.metrics, name));
-      low.push_back(interval.low);
-      high.push_back(interval.high);
+      intervals.emplace_back();
+      if (!std::isnan(interval.low)) intervals.back() = {interval.low, interval.high};
     }
-    const auto known = [](double x) { return !std::isnan(x); };
-    if (std::any_of(low.begin(), low.end(), known)) {
-      row.low = std::move(low);
-      row.high = std::move(high);
-    }
+    const auto known = [](const report::Numbers& interval) { return !interval.empty(); };
+    if (std::any_of(intervals.begin(), intervals.end(), known)) row.intervals = std::move(intervals);
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -107,131 +119,6 @@ std::vector<report::Headline> headline(const PartResult& part, const Model& mode
   return out;
 }
 
-// observed frequency of what has a predicted probability, in ten bins of it
-report::Calibration calibration(const Tensor& p, const Tensor& positive, const std::string& part) {
-  constexpr int kBins = 10;
-  std::vector<double> sum(kBins, 0), hits(kBins, 0), count(kBins, 0);
-  const std::vector<double> probabilities = values_of(p), truth = values_of(positive);
-  for (size_t i = 0; i < probabilities.size(); ++i) {
-    const auto bin =
-        static_cast<size_t>(std::clamp(static_cast<int>(probabilities[i] * kBins), 0, kBins - 1));
-    sum[bin] += probabilities[i];
-    hits[bin] += truth[i];
-    count[bin] += 1;
-  }
-  report::Calibration out = {.part = part};
-  for (size_t bin = 0; bin < kBins; ++bin) {
-    if (count[bin] == 0) continue;
-    out.predicted.push_back(sum[bin] / count[bin]);
-    out.observed.push_back(hits[bin] / count[bin]);
-    out.count.push_back(count[bin]);
-  }
-  return out;
-}
-
-// a curve of many points, thinned
-report::RocCurve roc_curve(const Tensor& p, const Tensor& positive, double threshold,
-                           const std::string& part) {
-  constexpr size_t kMost = 400;
-  const Roc curve = roc(p, positive);
-  const size_t step = curve.thresholds.size() / kMost + 1;
-  report::RocCurve out = {.part = part, .auc = auroc(p, positive)};
-  size_t chosen = 0;
-  for (size_t i = 0; i < curve.thresholds.size(); ++i) {
-    if (curve.thresholds[i] >= threshold) chosen = i;
-    if (i % step != 0 && i + 1 != curve.thresholds.size()) continue;
-    out.false_positive.push_back(curve.false_positive[i]);
-    out.true_positive.push_back(curve.true_positive[i]);
-  }
-  out.threshold = {threshold, curve.false_positive[chosen], curve.true_positive[chosen]};
-  return out;
-}
-
-// those with the smallest probability of the true class
-std::vector<report::Mistake> mistakes(const Predictions& p, const Tensor& probabilities,
-                                      const Tensor& predicted, const PreparedData& data,
-                                      const std::vector<std::string>& classes) {
-  constexpr size_t kMost = 12;
-  const Tensor wrong = (predicted.ne(p.classes) & p.classes.ge(0)).nonzero().squeeze(1);  // [N]
-  const Tensor likely = probabilities.index_select(0, wrong).gather(
-      1, p.classes.index_select(0, wrong).unsqueeze(1));  // [N, 1]
-  const std::vector<double> likelihoods = values_of(likely);
-  std::vector<std::pair<double, int64_t>> worst;
-  for (size_t i = 0; i < likelihoods.size(); ++i)
-    worst.emplace_back(likelihoods[i], wrong.data_ptr<int64_t>()[i]);
-  std::partial_sort(worst.begin(), worst.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, worst.size())),
-                    worst.end());
-  std::vector<report::Mistake> out;
-  for (size_t i = 0; i < worst.size() && i < kMost; ++i) {
-    const auto [probability, row] = worst[i];
-    const int64_t guess = predicted[row].item<int64_t>();
-    out.push_back({.id = data.ids[static_cast<size_t>(p.samples[row].item<int64_t>())],
-                   .truth = classes[static_cast<size_t>(p.classes[row].item<int64_t>())],
-                   .predicted = classes[static_cast<size_t>(guess)],
-                   .probability = probabilities[row][guess].item<double>(),
-                   .loss = -std::log(std::max(probability, 1e-15))});
-  }
-  return out;
-}
-
-// the classes with most errors, then with most samples; a matrix of all could have millions of cells
-std::vector<int64_t> shown_classes(const Tensor& predicted, const Tensor& truth, int64_t count) {
-  const Tensor wrong = predicted.ne(truth).nonzero().squeeze(1);
-  const auto per_class = [&](const Tensor& classes) { return at::bincount(classes, {}, count); };
-  const Tensor samples = per_class(truth), errors = per_class(truth.index_select(0, wrong)) +
-                                                    per_class(predicted.index_select(0, wrong));  // [K]
-  const int64_t *e = errors.data_ptr<int64_t>(), *n = samples.data_ptr<int64_t>();
-  std::vector<int64_t> chosen(static_cast<size_t>(count));
-  std::iota(chosen.begin(), chosen.end(), int64_t{0});
-  if (count <= kMostClasses) return chosen;
-  std::stable_sort(chosen.begin(), chosen.end(),
-                   [&](int64_t a, int64_t b) { return std::tie(e[a], n[a]) > std::tie(e[b], n[b]); });
-  chosen.resize(kMostClasses);
-  std::sort(chosen.begin(), chosen.end());
-  return chosen;
-}
-
-report::Confusion confusion_of(const Tensor& predicted, const Tensor& truth, const std::string& part,
-                               const std::vector<std::string>& classes) {
-  const auto count = static_cast<int64_t>(classes.size());
-  const std::vector<int64_t> chosen = shown_classes(predicted, truth, count);
-  Tensor place = at::full({count}, -1, at::kLong);
-  report::Confusion out = {.part = part};
-  for (const int64_t k : chosen) {
-    place[k] = static_cast<int64_t>(out.classes.size());
-    out.classes.push_back(classes[static_cast<size_t>(k)]);
-  }
-  const Tensor rows = place.index_select(0, truth), columns = place.index_select(0, predicted);
-  const Tensor both = (rows.ge(0) & columns.ge(0)).nonzero().squeeze(1);
-  out.counts = confusion(columns.index_select(0, both), rows.index_select(0, both),
-                         static_cast<int64_t>(chosen.size()));
-  if (count > kMostClasses)
-    out.note = message("The ", kMostClasses, " of ", count, " classes with the most errors.");
-  return out;
-}
-
-void add_classes(ReportData& report, const TrainedModel& trained, const Shown& shown) {
-  const Predictions& p = *shown.result.predictions;
-  const Tensor probabilities = class_probabilities(p.outputs), known = p.classes.ge(0).nonzero().squeeze(1);
-  if (known.size(0) == 0) return;
-  const std::string& part = shown.result.name;
-  const Tensor predicted = predicted_classes(probabilities, trained.threshold);
-  const std::vector<std::string>& classes = trained.preparation.classes;
-  report.confusion =
-      confusion_of(predicted.index_select(0, known), p.classes.index_select(0, known), part, classes);
-  if (classes.size() == 2) {
-    const Tensor scores = probabilities.select(1, 1).index_select(0, known),
-                 truth = p.classes.index_select(0, known);
-    report.roc = roc_curve(scores, truth, trained.threshold, part);
-    report.calibration = calibration(scores, truth, part);
-  } else {
-    const auto [top, guess] = probabilities.index_select(0, known).max(1);
-    report.calibration = calibration(top, guess.eq(p.classes.index_select(0, known)), part);
-    report.calibration->of = "probability of the predicted class";
-  }
-  report.mistakes = mistakes(p, probabilities, predicted, shown.data, classes);
-}
-
 void add_scatter(ReportData& report, const TrainedModel& trained, const Shown& shown) {
   constexpr int64_t kMost = 2000;
   const Predictions& p = *shown.result.predictions;
@@ -244,28 +131,6 @@ void add_scatter(ReportData& report, const TrainedModel& trained, const Shown& s
                     .target = channels ? trained.preparation.channels[0] : trained.preparation.targets[0],
                     .truth = values_of(truth.index_select(0, known)),
                     .predicted = values_of(guess.index_select(0, known))};
-}
-
-std::string model_text(const ModelConfig& model) {
-  const FastWeights* fast = model.architecture.get_if<FastWeights>();
-  if (!fast) return "architecture " + model.architecture.name();
-  return "fast weights, rule " + fast->rule + ", drive " + name_of(fast->drive);
-}
-
-report::Pairs facts(const Run& run) {
-  const RunConfig& config = run.config;
-  const Split& parts = run.data.split;
-  char rate[32];
-  std::snprintf(rate, sizeof rate, "%g", config.training.learning_rate);
-  return {{"Data", run.data.head.name + " (" + run.data.head.origin + ")"},
-          {"Series", message(parts.train.size(), " train, ", parts.validation.size(), " validation, ",
-                             parts.test.size(), " test; split ", name_of(parts.rule))},
-          {"Channels",
-           message(run.data.head.channels.size(), " in the data, ", config.model.channels, " for the model")},
-          {"Task", name_of(config.task.kind)},
-          {"Model", model_text(config.model)},
-          {"Training", message("learning rate ", rate, ", ", name_of(config.training.schedule),
-                               " schedule, seed ", config.training.seed)}};
 }
 
 // what a folder keeps of a result, and predictions of the part that the report shows
@@ -283,53 +148,45 @@ RunResult load_result(const std::string& folder, const Run& run, const TrainedMo
 
 }  // namespace
 
-report::ModelSection model_section(const Model& model) {
-  report::ModelSection section = {.summary = model_summary(model.config())};
-  section.summary.emplace_back("parameters", message(model.parameter_count()));
-  for (const auto& [name, tensor] : model.parameters())
-    section.parameters.push_back({name, message(tensor.sizes()), tensor.numel()});
-  section.config = to_json(model.config());
-  return section;
-}
-
-ReportData make_report(const std::string& folder, const Run& run, const RunResult& result) {
+ReportData make_report(const std::string& folder, const Run& run, const RunResult& result,
+                       const std::vector<std::string>& series) {
   const at::NoGradGuard no_grad;
   const TrainedModel& trained = *result.trained;
   // the last of train, validation and test
   const PartResult& last = result.parts.back();
   const Shown shown = {last, part_of(run.data, last.name)};
-  const RunConfig& config = run.config;
   ReportData report = {.title = run.data.head.name,
-                       .subtitle = message(name_of(config.task.kind), " with ", model_text(config.model)),
                        .finished = utc_now("%Y-%m-%d %H:%M UTC"),
-                       .facts = facts(run),
                        .headline = headline(shown.result, trained.model),
-                       .curves = curves(result),
+                       .curves = curves(result, run.config.task),
+                       .advice = training_advice(result, selection_metric(run.config)),
                        .metrics = metrics_table(result)};
+  report.model = model_section(trained.model);
+  add_facts(report, folder, run, result);
   if (last.predictions->classes.defined()) add_classes(report, trained, shown);
   if (last.predictions->targets.defined()) add_scatter(report, trained, shown);
-  report.model = model_section(trained.model);
-  report.fast_weights = weight_view(trained, shown.data, 0);
+  const TaskKind kind = run.config.task.kind;
+  if (kind == TaskKind::Forecast || kind == TaskKind::Imputation) add_forecasts(report, trained, shown);
+  add_series(report, trained, shown, series);
   const size_t skipped = run.data.head.skipped.size();
   std::vector<std::string> warnings = run.data.head.notes;
   if (skipped > 0) warnings.push_back(message(skipped, " files were left out"));
   if (const std::string gaps = gap_note(run); !gaps.empty()) warnings.push_back(gaps);
   if (!result.message.empty()) warnings.push_back(result.message);
   if (!warnings.empty()) report.warnings = warnings;
-  const std::string& path = config.data.path;
-  report.commands = {message("fastweights evaluate ", folder, " ", path),
-                     message("fastweights predict ", folder, " ", path, " --out predictions.csv")};
   return report;
 }
 
-void write_report(const std::string& folder, const Run& run, const RunResult& result) {
-  const ReportData report = make_report(folder, run, result);
+void write_report(const std::string& folder, const Run& run, const RunResult& result,
+                  const std::vector<std::string>& series) {
+  const ReportData report = make_report(folder, run, result, series);
   const std::string json = report::to_json(report);
   replace_file(folder + "/report.json", json);
   replace_file(folder + "/report.html", report::page(report.title, json));
+  replace_file(folder + "/model_card.md", report::model_card(report));
 }
 
-void write_report(const std::string& folder, const DataSet& data) {
+void write_report(const std::string& folder, const DataSet& data, const std::vector<std::string>& series) {
   if (const std::optional<RunSet> set = read_run_set(folder)) {
     check_set_data(*set, data);
     collect_runs(*set, data);
@@ -337,7 +194,7 @@ void write_report(const std::string& folder, const DataSet& data) {
   }
   const TrainedModel trained = load_trained(folder);
   const Run run = open_run(folder, data, trained.preparation);
-  write_report(folder, run, load_result(folder, run, trained));
+  write_report(folder, run, load_result(folder, run, trained), series);
 }
 
 }  // namespace fastweights

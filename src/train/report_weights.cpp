@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "base/error.h"
+#include "train/importance.h"
 #include "train/report_data.h"
 #include "train/report_values.h"
 
@@ -15,32 +16,36 @@ const std::vector<std::string>& output_names(const TrainedModel& trained) {
   return is_classification(trained.task.kind) ? p.classes : p.channels;
 }
 
-// of each of the parts of a view, so that a page stays below some megabytes
-constexpr int64_t kMostNumbers = 200'000;
-
 int64_t values_per_row(const TrainedModel& trained) {
   return std::max<int64_t>(static_cast<int64_t>(trained.preparation.channels.size()), 1);
 }
 
-// the observations in their own units, at most some thousands of them
+// the observations in their own units, at most some thousands of them; the importance of those in between is
+// added to the one before
 void add_observations(report::WeightView& view, const TrainedModel& trained, const PreparedData& data,
-                      int64_t sample) {
-  const int64_t rows_shown = std::clamp<int64_t>(kMostNumbers / values_per_row(trained), 2, 2000);
+                      int64_t sample, const ViewLimits& limits) {
+  const int64_t rows_shown = std::clamp<int64_t>(limits.observations / values_per_row(trained), 2, 2000);
   const int64_t first = data.offsets[sample].item<int64_t>(), last = data.offsets[sample + 1].item<int64_t>();
   const Tensor values = in_own_units(data.values.slice(0, first, last), {.kind = TaskKind::Forecast},
                                      trained.preparation);  // [L, C]
   const int64_t every = (last - first) / rows_shown + 1;
+  const std::optional<Importance> importance =
+      last - first <= limits.rows_explained ? importance_of(trained, data, sample) : std::nullopt;
+  if (importance)
+    view.importance = {.of = importance->of, .output = importance->output, .baseline = importance->baseline};
   for (int64_t i = 0; i < last - first; i += every) {
     view.times.push_back(data.times[first + i].item<double>());
     view.values.push_back(rounded(values[i]));
+    if (importance)
+      view.importance->values.push_back(rounded(importance->values.slice(0, i, i + every).sum(0)));
   }
 }
 
 // fewer times, if fast weights are large
-void thin_out(SeriesOutput& series) {
+void thin_out(SeriesOutput& series, int64_t limit) {
   int64_t numbers = 1;
   for (const Tensor& w : series.output.w) numbers += w[0].numel();
-  const int64_t most = std::max<int64_t>(2, 4 * kMostNumbers / numbers), times = series.times.size(0);
+  const int64_t most = std::max<int64_t>(2, limit / numbers), times = series.times.size(0);
   if (times <= most) return;
   const Tensor kept =
       at::linspace(0, static_cast<double>(times - 1), most, at::kDouble).round().to(at::kLong);
@@ -78,7 +83,9 @@ void add_outputs(report::WeightView& view, const TrainedModel& trained, const Se
   const int64_t count = std::min(values.size(1), kMostClasses);
   const Tensor largest = std::get<0>(std::get<1>(values.amax(0).topk(count)).sort());  // [count]
   const Tensor shown = values.index_select(1, largest);
-  view.outputs = {.names = {}, .times = values_of(series.times)};
+  view.outputs = {.label = classes ? "probability" : "in units of the data",
+                  .names = {},
+                  .times = values_of(series.times)};
   for (int64_t k = 0; k < count; ++k)
     view.outputs.names.push_back(output_names(trained)[static_cast<size_t>(largest[k].item<int64_t>())]);
   for (int64_t t = 0; t < values.size(0); ++t) view.outputs.values.push_back(rounded(shown[t]));
@@ -107,17 +114,17 @@ std::vector<double> rounded(const Tensor& x) {
   return values;
 }
 
-report::WeightView weight_view(const TrainedModel& trained, const PreparedData& data, int64_t sample) {
-  constexpr int64_t kFrames = 60;
+report::WeightView weight_view(const TrainedModel& trained, const PreparedData& data, int64_t sample,
+                               const ViewLimits& limits) {
   const int64_t rows = data.offsets[sample + 1].item<int64_t>() - data.offsets[sample].item<int64_t>();
-  SeriesOutput series = follow_series(trained, data, sample, std::clamp<int64_t>(rows, 2, kFrames));
-  thin_out(series);
+  SeriesOutput series = follow_series(trained, data, sample, std::clamp<int64_t>(rows, 2, limits.frames));
+  thin_out(series, limits.weights);
   const std::vector<Tensor>& w = series.output.w;
   report::WeightView view = {.id = data.ids[static_cast<size_t>(sample)],
                              .of = w.empty() || w[0].size(2) > 1 ? "weights" : "state",
                              .channels = trained.preparation.channels,
                              .time_unit = trained.preparation.time_unit};
-  add_observations(view, trained, data, sample);
+  add_observations(view, trained, data, sample, limits);
   add_frames(view, series);
   add_outputs(view, trained, series, data, sample);
   return view;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <numeric>
 
@@ -10,6 +11,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "train/clock.h"
+#include "train/event_file.h"
 #include "train/model_time.h"
 #include "train/report_data.h"
 #include "train/run_data.h"
@@ -158,11 +160,14 @@ void try_files(const Run& run, const Model& model) {
   }
 }
 
-void open_fresh(const std::string& path, const Run& run, const Trainer& trainer) {
+void open_fresh(const RunOptions& options, const Run& run, const Trainer& trainer) {
+  const std::string& path = options.folder;
   if (fs::exists(path + "/config.json"))
     throw std::runtime_error(
         message("there is a run in ", path, " already: resume it with --resume, or choose another folder"));
-  replace_file(path + "/environment.json", environment_json().dump(2) + "\n");
+  Json environment = environment_json();
+  if (!options.command.empty()) environment["command"] = options.command;
+  replace_file(path + "/environment.json", shown_dump(environment, 2) + "\n");
   write_run_data(path, run.data);
   replace_file(path + "/metrics.jsonl", "");
   // a run that is killed at once resumes from its initial parameters, whatever they came from
@@ -215,9 +220,28 @@ std::string memory_message(const Model& model, const RunData& data, int64_t batc
               : "computed by the definition, without a plan";
 }
 
+void append_event(EventFile& file, const TrainEpoch& epoch) {
+  EventFile::Scalars scalars = {{"loss/train", epoch.loss}, {"learning_rate", epoch.learning_rate}};
+  for (const auto& [name, value] : epoch.validation) scalars.emplace_back("validation/" + name, value);
+  file.append(epoch.epoch, static_cast<double>(std::time(nullptr)), scalars);
+}
+
+// with the epochs so far, if the run has or is to have one
+std::optional<EventFile> open_events(const RunFolder& folder, const RunOptions& options,
+                                     const RunResult& result) {
+  const std::string path = folder / "events.out.tfevents";
+  if (!options.tensorboard && !fs::exists(path)) return std::nullopt;
+  EventFile file(path, result.epochs.empty() ? 0 : result.epochs.back().epoch);
+  for (const TrainEpoch& epoch : result.epochs) {
+    if (epoch.epoch > file.last_step()) append_event(file, epoch);
+  }
+  return file;
+}
+
 // epoch by epoch, until training ends or is stopped
 void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options, const Run& run,
            RunResult& result) {
+  std::optional<EventFile> events = open_events(folder, options, result);
   Stopwatch watch;
   double since_checkpoint = 0;
   while (!trainer.finished()) {
@@ -231,6 +255,7 @@ void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options,
     if (!step.note.empty()) folder.note(step.note);
     if (step.epoch_record) {
       folder.append_epoch(*step.epoch_record);
+      if (events) append_event(*events, *step.epoch_record);
       result.epochs.push_back(*step.epoch_record);
     }
     if (options.events.step) options.events.step(trainer, step);
@@ -272,7 +297,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
   const RunLock lock(options.folder);
   RunResult result;
   if (fresh) {
-    open_fresh(options.folder, run, trainer);
+    open_fresh(options, run, trainer);
     folder.note(message("a new run: ", data.train.samples(), " series to train on, ",
                         data.validation.samples(), " for validation, ", data.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));

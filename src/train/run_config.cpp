@@ -118,10 +118,27 @@ Json settings_json(const Settings& settings) {
   return json;
 }
 
+ModelConfig default_model(const std::string& name, const RunData& data) {
+  ModelConfig model = named_model(name, shape_of(data));
+  set_value_norm(model);
+  return model;
+}
+
+std::string selection_metric(const RunConfig& config) {
+  if (!config.training.metric.empty()) return config.training.metric;
+  if (!is_classification(config.task.kind)) return "mse";
+  return config.model.outputs == 1 ? "auroc" : "accuracy";
+}
+
 Settings settings_from_json(const Json& json) {
   Settings settings;
   flatten(json, "", settings);
   return settings;
+}
+
+std::string shown_value(const Setting& setting) {
+  const Json value = Json::parse(setting.value, nullptr, false);
+  return value.is_string() ? value.get<std::string>() : setting.value;
 }
 
 Settings read_settings(const std::string& path) {

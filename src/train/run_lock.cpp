@@ -96,4 +96,12 @@ RunLock::~RunLock() {
   close(file_);
 }
 
+bool is_locked(const std::string& folder) {
+  const int file = open((folder + "/lock").c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) return false;
+  const Holder holder = holder_of(file);
+  close(file);
+  return may_live(holder) || holder.process == getpid();
+}
+
 }  // namespace fastweights

@@ -19,4 +19,7 @@ class RunLock {
   int file_ = -1;
 };
 
+/// Whether a process holds the lock of a folder, as far as this host knows; takes no lock itself.
+bool is_locked(const std::string& folder);
+
 }  // namespace fastweights

@@ -8,8 +8,16 @@ namespace fastweights {
 /// Preset and settings of a run.
 Settings all_settings(const RunSetup& setup);
 
+/// The model that a run of these data has without any settings.
+ModelConfig default_model(const std::string& name, const RunData& data);
+
+/// The metric that selects the model of a run, as the trainer chooses it.
+std::string selection_metric(const RunConfig& config);
+
 /// Settings as one object, and back.
 Json settings_json(const Settings& settings);
 Settings settings_from_json(const Json& json);
+/// The value of a setting as people read it: text without quotes.
+std::string shown_value(const Setting& setting);
 
 }  // namespace fastweights

@@ -33,5 +33,12 @@ TEST(Printable, BytesThatAreNoUtf8BecomeText) {
   }
 }
 
+TEST(Printable, AShellTakesAWordAsItIs) {
+  EXPECT_EQ(shell_word("runs/spirals-1:samples=60"), "runs/spirals-1:samples=60");
+  EXPECT_EQ(shell_word("my data/a b"), "'my data/a b'");
+  EXPECT_EQ(shell_word("it's; rm $x"), "'it'\\''s; rm $x'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 }  // namespace
 }  // namespace fastweights

@@ -65,10 +65,13 @@ def fast_weights(rng, shapes, channels, length, steps, names, missing=0.1, unit=
         logits = [x + rng.gauss(0, 0.25) + (0.15 if i == 1 else 0) for i, x in enumerate(logits)]
         total = sum(math.exp(x) for x in logits)
         outputs.append([math.exp(x) / total for x in logits] if len(names) > 1 else [2 * math.tanh(n / steps) + 0.1 * logits[0]])
-    return {"id": "test-3", "label": names[min(1, len(names) - 1)], "predicted": names[min(1, len(names) - 1)],
+    importance = [[None if x is None else rng.gauss(0, 0.2) * math.sin(0.3 * i) for x in row] for i, row in enumerate(values)]
+    total = sum(x or 0 for row in importance for x in row)
+    return {"id": "test-3", "importance": {"of": "log-odds of " + names[min(1, len(names) - 1)], "values": rounded(importance),
+                                           "output": round(total - 1, 4), "baseline": -1.0}, "label": names[min(1, len(names) - 1)], "predicted": names[min(1, len(names) - 1)],
             "channels": [f"cepstrum {c + 1}" for c in range(channels)], "times": times, "values": values, "time_unit": unit,
             "frames": {"times": moments, "layers": layers},
-            "outputs": {"names": names, "times": moments, "values": rounded(outputs)},
+            "outputs": {"label": "probability", "names": names, "times": moments, "values": rounded(outputs)},
             "norms": {"names": labels, "values": rounded(norms)}}
 
 
@@ -97,6 +100,31 @@ def confusion(rng, classes, per_class):
     return {"part": "test", "classes": classes, "counts": counts}
 
 
+def classes_of(confusion):
+    names, counts = confusion["classes"], confusion["counts"]
+    rows = []
+    for i, name in enumerate(names):
+        right, samples, taken = counts[i][i], sum(counts[i]), sum(row[i] for row in counts)
+        rows.append({"name": name, "precision": rounded(right / taken), "recall": rounded(right / samples),
+                     "f1": rounded(2 * right / (samples + taken)), "samples": samples, "predicted": taken})
+    return {"part": "test", "note": "The 9 of 12 classes with the most errors.", "rows": rows}
+
+
+def roc_of(classes, grid):
+    curves = [{"name": name, "auc": round(0.9 + 0.01 * i, 4), "false_positive": grid,
+               "true_positive": rounded([x ** (0.2 - 0.02 * i) if x else 0.0 for x in grid])} for i, name in enumerate(classes[:8])]
+    return {"part": "test", "note": "The 8 of 9 classes with the smallest area.", "curves": curves}
+
+
+def forecast(rng, sample, channel):
+    times = [0.5 * i for i in range(60)]
+    truth = rounded([10 + 3 * math.sin(0.4 * t) + 0.4 * rng.gauss(0, 1) for t in times])
+    predicted = rounded([10 + 3 * math.sin(0.4 * t + 0.1) for t in times[45:]])
+    return {"id": sample, "channel": channel, "time_unit": "hour", "history_times": times[:45], "history": truth[:45],
+            "times": times[45:], "truth": truth[45:], "predicted": predicted,
+            "low": rounded([x - 0.8 for x in predicted]), "high": rounded([x + 0.8 for x in predicted])}
+
+
 def model(rng):
     parameters = [["layers.0.input.weight", "[32, 12]", 384], ["layers.0.input.bias", "[32]", 32],
                   ["layers.0.field.slow.weight", "[100, 32]", 3200], ["layers.0.output.weight", "[32, 32]", 1024],
@@ -106,6 +134,7 @@ def model(rng):
               "control": {"kind": "natural_cubic"}, "solver": {"method": "rk4", "step_size": 0.1}}
     return {"summary": [["rule", "delta_pre"], ["drive", "x"], ["control", "natural cubic"], ["layers", 2],
                         ["hidden size", 32], ["heads", 4], ["solver", "rk4, step 0.1"], ["gradient", "adjoint"]],
+            "changed": [{"key": "model.layers", "value": "2", "default": "1"}],
             "parameters": parameters, "config": json.dumps(config, indent=2)}
 
 
@@ -113,6 +142,8 @@ def classification():
     rng = random.Random(7)
     speakers = [f"speaker {i + 1}" for i in range(9)]
     grid = [i / 20 for i in range(21)]
+    confused, observed = confusion(rng, speakers, 41), rounded([min(1, max(0, 0.05 + 0.1 * i + rng.gauss(0, 0.05))) for i in range(10)])
+    first, second = fast_weights(rng, [(4, 8, 8), (4, 8, 8)], 12, 29, 25, speakers), fast_weights(rng, [(4, 8, 8), (4, 8, 8)], 12, 20, 8, speakers)
     return {
         "version": 1, "title": "JapaneseVowels, delta rule", "subtitle": "Nine speakers told apart by two vowels",
         "finished": "2026-11-15 14:00 UTC",
@@ -122,25 +153,30 @@ def classification():
         "headline": [{"name": "test accuracy", "value": 0.973, "format": "percent"},
                      {"name": "test loss", "value": 0.1183}, {"name": "parameters", "value": 9161, "format": "integer"},
                      {"name": "time of training", "value": 187.4, "format": "seconds"}],
+        "data": [["path", "data/JapaneseVowels"], ["channels", "cepstrum 1, cepstrum 2, ... (12 in all)"]],
         "curves": curves(rng, 60, 37, "Accuracy"),
+        "advice": ["Overfitting: the validation loss was lowest in epoch 37 (0.14) and then rose by 21 % to 0.17.",
+                   "More series help most. Otherwise try a smaller model."],
         "metrics": {"columns": ["train", "validation", "test"],
-                    "rows": [{"name": "accuracy", "format": "percent", "values": [0.9954, 0.963, 0.973]},
+                    "rows": [{"name": "accuracy", "format": "percent", "values": [0.9954, 0.963, 0.973], "intervals": [[0.99, 1.0], [0.92, 0.99], [0.95, 0.985]]},
                              {"name": "F1, mean over classes", "format": "number", "values": [0.9951, 0.9622, 0.9718]},
                              {"name": "loss", "format": "number", "values": [0.0312, 0.1401, 0.1183]},
                              {"name": "calibration error", "format": "percent", "values": [0.0041, 0.021, None]}]},
-        "confusion": confusion(rng, speakers, 41),
+        "confusion": confused, "classes": classes_of(confused), "class_roc": roc_of(speakers, grid),
         "roc": {"part": "test", "auc": 0.9134, "false_positive": grid,
                 "true_positive": rounded([x ** 0.16 if x else 0.0 for x in grid]),
                 "threshold": {"value": 0.4, "false_positive": 0.1, "true_positive": round(0.1 ** 0.16, 4)}},
-        "calibration": {"part": "test", "predicted": rounded([0.05 + 0.1 * i for i in range(10)]),
-                        "observed": rounded([min(1, max(0, 0.05 + 0.1 * i + rng.gauss(0, 0.05))) for i in range(10)]),
+        "calibration": {"part": "test", "of": "probability of the predicted class", "predicted": rounded([0.05 + 0.1 * i for i in range(10)]),
+                        "observed": observed, "low": rounded([max(0, x - 0.1) for x in observed]),
+                        "high": rounded([min(1, x + 0.1) for x in observed]),
                         "count": [41, 22, 17, 11, 12, 9, 14, 25, 48, 171]},
         "mistakes": [{"id": f"test-{rng.randint(1, 370)}", "true": rng.choice(speakers), "predicted": rng.choice(speakers),
                       "probability": round(rng.uniform(0.5, 0.99), 3), "loss": round(2.9 - 0.2 * i, 3)} for i in range(9)]
         + [{"id": "a-recording-with-a-very-long-name/session-00017/segment-000000042.wav", "true": speakers[2],
             "predicted": speakers[5], "probability": 0.51, "loss": 0.71}],
         "model": model(rng),
-        "fast_weights": fast_weights(rng, [(4, 8, 8), (4, 8, 8)], 12, 29, 25, speakers),
+        "fast_weights": first, "series": [{**second, "id": "a-recording-with-a-very-long-name/session-00017/segment-000000042.wav", "predicted": speakers[5]}],
+        "forecasts": [forecast(rng, "test-3", "cepstrum 1"), forecast(rng, "test-9", "cepstrum 2")],
         "warnings": ["The validation part has 54 samples: an accuracy on it is known to about 3 percent."],
         "commands": ["fastweights train data/JapaneseVowels --rule delta_pre --epochs 60 --seed 1 --out runs/vowels",
                      "fastweights evaluate runs/vowels data/JapaneseVowels"]}

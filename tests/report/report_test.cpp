@@ -104,16 +104,23 @@ report::ReportData all_parts() {
   data.headline = {{"name", 0.5, "percent"}, {"name", int64_t{7}, "integer"}};
   data.runs = {"test", {"accuracy"}, {"percent"}, {{"seed-1", "seed-1/report.html", {1}}}};
   data.curves = {{.title = "Loss", .lines = {{"train", {1, 2}, {0.5, std::nan("")}}}}};
-  data.metrics = {{"test"}, {{.name = "accuracy", .values = {1}}}};
+  data.advice = {"text"};
+  data.data = {{"path", "p"}};
+  data.metrics = {{"test"}, {{.name = "accuracy", .values = {1}, .intervals = {{{0.9, 1}}}}}};
   data.confusion = {.classes = {"a", "b"}, .counts = {{1, 2}, {3, 4}}};
+  data.classes = {.note = "some", .rows = {{.name = "a"}}};
   data.roc.emplace();
+  data.class_roc = {.note = "some", .curves = {{.name = "a"}}};
   data.calibration.emplace();
   data.scatter.emplace();
+  data.forecasts = {{{.id = "s1", .low = {{1}}, .high = {{2}}}}};
   data.mistakes = std::vector<report::Mistake>{{.id = "s1"}};
-  data.model = {{{"rule", "oja"}}, {{"head.bias", "[2]", 2}}, "{}"};
+  data.model = {{{"rule", "oja"}}, {{"model.rule", "oja", "delta_pre"}}, {{"head.bias", "[2]", 2}}, "{}"};
   data.fast_weights.emplace();
   data.fast_weights->frames.layers = {{1, 2, 2, {{1, 2, 3, 4}}}};
   data.fast_weights->label = data.fast_weights->predicted = "a";
+  data.fast_weights->importance = {.of = "a", .values = {{1}}};
+  data.series = {*data.fast_weights};
   data.warnings = std::vector<std::string>{"one"};
   data.commands = {"fastweights"};
   return data;
@@ -125,6 +132,7 @@ TEST(Report, TheStructuresHaveTheKeysOfTheSamples) {
   add_keys(everything(), "", samples);
   // of fast weights or a state; a scale that runs do not choose
   ours.erase(".fast_weights.of");
+  ours.erase(".series[].of");
   samples.erase(".curves[].log");
   EXPECT_EQ(ours, samples);
 }
@@ -143,7 +151,7 @@ TEST(Report, TheStructuresAreWrittenAsThePageReadsThem) {
 }
 
 TEST(Report, AbsentPartsHaveNoKey) {
-  const ReportJson json = ReportJson::parse(report::to_json({.title = "title"}));
+  const ReportJson json = ReportJson::parse(report::to_json(report::ReportData{.title = "title"}));
   for (const char* key :
        {"confusion", "roc", "calibration", "scatter", "mistakes", "fast_weights", "warnings", "runs"})
     EXPECT_FALSE(json.contains(key)) << key;
