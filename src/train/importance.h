@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "fastweights/trainer.h"
+#include "fastweights/trained_model.h"
 
 namespace fastweights {
 
