@@ -128,6 +128,7 @@ struct ReportData {
   std::optional<Scatter> scatter = {};
   ModelSection model = {};
   std::optional<WeightView> fast_weights = {};
+  std::optional<std::vector<std::string>> references = {};  ///< what simple baselines reach
   std::optional<std::vector<std::string>> warnings = {};
   std::vector<std::string> commands = {};
 };

@@ -155,6 +155,7 @@ void visit_fields(ReportData& r, Visit& visit) {
   visit("scatter", r.scatter);
   visit("model", r.model);
   visit("fast_weights", r.fast_weights);
+  visit("references", r.references);
   visit("warnings", r.warnings);
   visit("commands", r.commands);
 }

@@ -11,7 +11,9 @@
 #include "report/report.h"
 #include "tensor/autograd.h"
 #include "train/clock.h"
+#include "train/fit.h"
 #include "train/model_time.h"
+#include "train/reference.h"
 #include "train/report_values.h"
 #include "train/run_data.h"
 #include "train/run_fields.h"
@@ -257,8 +259,10 @@ report::Pairs facts(const Run& run) {
            message(run.data.head.channels.size(), " in the data, ", config.model.channels, " for the model")},
           {"Task", name_of(config.task.kind)},
           {"Model", model_text(config.model)},
-          {"Training", message("learning rate ", rate, ", ", name_of(config.training.schedule),
-                               " schedule, seed ", config.training.seed)}};
+          {"Training", is_fitted(config.model)
+                           ? message("fitted to all training series at once, seed ", config.training.seed)
+                           : message("learning rate ", rate, ", ", name_of(config.training.schedule),
+                                     " schedule, seed ", config.training.seed)}};
 }
 
 // what a folder keeps of a result, and predictions of the part that the report shows
@@ -288,12 +292,13 @@ ReportData make_report(const std::string& folder, const Run& run, const RunResul
                        .finished = utc_now("%Y-%m-%d %H:%M UTC"),
                        .facts = facts(run),
                        .headline = headline(shown.result, trained.model),
-                       .curves = curves(result),
+                       .curves = is_fitted(config.model) ? std::vector<report::Curve>{} : curves(result),
                        .metrics = metrics_table(result)};
   if (last.predictions->classes.defined()) add_classes(report, trained, shown);
   if (last.predictions->targets.defined()) add_scatter(report, trained, shown);
+  if (const auto lines = reference_lines(run, last, shown.data); !lines.empty()) report.references = lines;
   report.model = model_section(trained.model);
-  report.fast_weights = weight_view(trained, shown.data, 0);
+  if (!is_fitted(config.model)) report.fast_weights = weight_view(trained, shown.data, 0);
   const size_t skipped = run.data.head.skipped.size();
   std::vector<std::string> warnings = run.data.head.notes;
   if (skipped > 0) warnings.push_back(message(skipped, " files were left out"));

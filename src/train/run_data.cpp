@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "base/printable.h"
 #include "base/utf8.h"
+#include "train/fit.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -89,6 +90,7 @@ Run reopened(const std::string& folder, const DataSet& data, const Preparation* 
   check_fingerprint(folder, fingerprint(data));
   Run run = {.config = config, .data = divide(config, data, preparation)};
   check_split(folder, run.data.split, config.split);
+  use_data_time(config.model, run.data.preparation);
   return run;
 }
 
