@@ -80,8 +80,6 @@ bool reads_feed_forward(const ModelConfig& config) {
 // returns whether the exact modes are exact
 bool check_parameters(const GradcheckCommand& command) {
   const ModelConfig config = chosen_config(command);
-  FW_CHECK(!config.architecture.type().fit, "architecture ", config.architecture.name(),
-           " is fitted at once and has no gradient to check");
   const Model model(config, {.seed = command.seed, .type = at::kDouble});
   SyntheticSeries options = command.series;
   options.channels = config.channels;

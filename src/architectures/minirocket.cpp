@@ -84,7 +84,7 @@ FitData::Part select_part(const FitData::Part& part, const std::vector<int64_t>&
 std::string fit(const ModelConfig& model, const MiniRocket& config, const Network& network,
                 const FitData& data) {
   FW_CHECK(config.head == RocketHead::Ridge || data.train.classes.defined(),
-           "[config] head logistic is for classes; use head ridge");
+           "[config] linear_head logistic is for classes; use ridge");
   const NamedParameters& parameters = network.parameters();
   const RocketPlan plan = plan_of(config);
   const Tensor &biases = parameters[0].second, &channels = parameters[1].second;
@@ -122,7 +122,7 @@ Architecture minirocket_for_data(const DataShape& shape) {
 }
 
 void visit_options(MiniRocket& o, Fields& visit) {
-  visit("head", o.head);
+  visit("linear_head", o.head);
   visit("features", o.features);
   visit("dilations", o.dilations);
   visit("reference_length", o.reference_length);

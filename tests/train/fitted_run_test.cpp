@@ -45,7 +45,7 @@ TEST_F(FittedRun, HaveOneEpochAndPredictAsBefore) {
 }
 
 TEST_F(FittedRun, HeadsAreAnOption) {
-  const Settings logistic = {{"model.head", "logistic"}};
+  const Settings logistic = {{"model.linear_head", "logistic"}};
   const RunResult result = train_run(run_of("minirocket", logistic), {.folder = folder_.path("logistic")});
   EXPECT_GT(metric(result.parts.back().metrics, "accuracy"), 0.8);
   EXPECT_LT(metric(result.parts.back().metrics, "log_loss"), std::log(2));
