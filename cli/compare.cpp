@@ -74,7 +74,8 @@ void add_compare(CLI::App& program, Session& session) {
   app->add_option("--out,-o", command->train.out,
                   "folder for one run per model; finished runs are not repeated");
   app->add_option("--models", command->models,
-                  "names separated by commas, or all; 'fastweights models' lists them")
+                  "names separated by commas, or all that serve the task; 'fastweights models' lists "
+                  "them")
       ->capture_default_str();
   add_run_options(*app, command->train);
   app->footer(

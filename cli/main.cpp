@@ -53,7 +53,9 @@ std::string unknown_option(const CLI::App& program, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (word.rfind("--", 0) != 0 || std::find(names.begin(), names.end(), word) != names.end()) continue;
-    return "there is no option " + word + "; the nearest is " + nearest(word, names);
+    const std::string close = nearest(word, names);
+    return "there is no option " + word +
+           (close.empty() ? "; see fastweights " + app->get_name() + " --help" : "; the nearest is " + close);
   }
   const std::vector<std::string> extras = program.remaining(true);
   return "unexpected argument '" + (extras.empty() ? "" : extras.front()) + "' for '" + app->get_name() +

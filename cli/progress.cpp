@@ -63,7 +63,7 @@ void Progress::step(const Trainer& trainer, const TrainStep& step) {
   if (style_ == Style::Bar) bar(trainer, step);
   if (step.epoch_record) epoch(trainer, *step.epoch_record);
   // an estimate after the first step
-  if (steps_ == 1 && style_ != Style::Json && style_ != Style::Quiet) {
+  if (steps_ == 1 && trainer.config().epochs > 1 && style_ != Style::Json && style_ != Style::Quiet) {
     const double all =
         since(start_) * static_cast<double>((trainer.config().epochs - step.epoch + 1) * step.steps);
     note(message(trainer.config().epochs, " epochs of ", step.steps, " steps, about ",

@@ -81,6 +81,7 @@ fastweights_layer(kernels
   src/kernels/instruction_set.cpp
   src/kernels/path.cpp
   src/kernels/product.cpp
+  src/kernels/series_rows.cpp
   src/kernels/signature.cpp
   src/kernels/signature_baseline.cpp
   src/kernels/weighted_sum.cpp)
@@ -160,18 +161,25 @@ fastweights_layer(solve ABOVE tensor base
   src/solve/step.cpp
   src/solve/step_group.cpp)
 
-fastweights_layer(architectures ABOVE model nn ops solve tensor base
+fastweights_layer(architectures ABOVE model nn ops solve tensor kernels base
   SOURCES
   src/architectures/continuous.cpp
   src/architectures/discrete_fwp.cpp
+  src/architectures/dtw.cpp
   src/architectures/evolve.cpp
+  src/architectures/filled.cpp
   src/architectures/gradcheck.cpp
   src/architectures/gru_cell.cpp
   src/architectures/gru_ode.cpp
   src/architectures/latent.cpp
   src/architectures/latent_ode.cpp
+  src/architectures/linear_head.cpp
+  src/architectures/minimise.cpp
+  src/architectures/minirocket.cpp
   src/architectures/model.cpp
   src/architectures/model_file.cpp
+  src/architectures/naive.cpp
+  src/architectures/nearest_neighbour.cpp
   src/architectures/neural_cde.cpp
   src/architectures/observed_gru.cpp
   src/architectures/ode_rfwp.cpp
@@ -182,9 +190,11 @@ fastweights_layer(architectures ABOVE model nn ops solve tensor base
   src/architectures/recurrent.cpp
   src/architectures/registry.cpp
   src/architectures/rfwp_cell.cpp
+  src/architectures/rocket_kernels.cpp
   src/architectures/row_layer.cpp
   src/architectures/row_memory.cpp
   src/architectures/rows.cpp
+  src/architectures/standardised.cpp
   src/architectures/baseline.cpp)
 
 fastweights_layer(tensor ABOVE kernels base
@@ -213,6 +223,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/device_adam.cpp
   src/train/ensemble.cpp
   src/train/event_file.cpp
+  src/train/fit.cpp
   src/train/future.cpp
   src/train/importance.cpp
   src/train/metric_sums.cpp
@@ -223,6 +234,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/prediction_intervals.cpp
   src/train/presets.cpp
   src/train/recorded_step.cpp
+  src/train/reference.cpp
   src/train/report_classes.cpp
   src/train/report_data.cpp
   src/train/report_facts.cpp

@@ -21,19 +21,18 @@
 ///     Model model({.channels = 3, .outputs = 2, .architecture = FastWeights{.rule = "oja", .heads = 8}});
 ///     Model other({.channels = 3, .outputs = 2, .architecture = NeuralCde{.hidden_size = 16}});
 ///
-/// model_config.h and baselines.h define the structs of the library; docs/adding_an_architecture.md shows how
-/// a program adds its own.
+/// model_config.h, baselines.h and fitted.h define the structs of the library; a program can add its own
+/// (docs/adding_an_architecture.md).
 
 namespace fastweights {
 
 // options that several architectures share: control and solver
 
-/// The clock of log-signature windows. Windows: one unit per window, and the log-signature is not scaled.
-/// Time: the time of the series, and the log-signature is divided by the duration of the window.
+/// The clock of log-signature windows. Windows: one unit per window, the log-signature is not scaled. Time:
+/// the time of the series, the log-signature is divided by the duration of the window.
 enum class WindowClock { Windows, Time };
 
-/// How often the last window is integrated. Twice: as in the published code, which continues for one more
-/// unit of time with the log-signature of the last window.
+/// How often the last window is integrated; twice in the published code.
 enum class LastWindow { Once, Twice };
 
 /// Holds each observation until the next one; without a derivative. JSON: hold.
@@ -61,9 +60,8 @@ struct ObservationSteps {
   /// Equal steps between two neighbouring times. 0: two for a flow in a deep model or under a signal that
   /// varies between observations, otherwise one.
   int64_t parts = 0;
-  double max_step = 0;  ///< longer steps are divided; 0: no limit
-  /// How stages at the edge of a step evaluate the control; not Shortened.
-  StageEdges edges = StageEdges::Inside;
+  double max_step = 0;                    ///< longer steps are divided; 0: no limit
+  StageEdges edges = StageEdges::Inside;  ///< not Shortened
 };
 
 /// Steps of one size from each sample's start; one ends at every output. JSON: fixed.
@@ -89,12 +87,12 @@ struct SolverConfig {
   int64_t memory_limit = 0;
 };
 
-/// For architectures that have a control path or a solver among their options.
 void visit_fields(ControlConfig& control, Fields& visit);
 void visit_fields(SolverConfig& solver, Fields& visit);
 
 struct ModelConfig;
 struct ModelOptions;
+struct FitData;
 class Network;
 struct ArchitectureType;
 
@@ -144,8 +142,9 @@ struct DataShape {
   int64_t known_channels = 0;  ///< leading channels that are always observed: time and counts
   double median_gap = 1;       ///< between neighbouring times
   double length = 0;           ///< of a typical series, in rows
-  double dropout = 0;          ///< a rate that suits the number of series
-  bool per_row = false;        ///< whether the task has an output at every row
+  int64_t series = 0, rows = 0, longest = 0, shortest = 0;  ///< of training, with a known class or target
+  double dropout = 0;                                       ///< a rate that suits the number of series
+  bool per_row = false;                                     ///< whether the task has an output at every row
 };
 
 /// A name for `--model` and `RunSetup::model`: an architecture with some of its options set.
@@ -159,6 +158,8 @@ struct NamedModel {
 
 /// The devices on which an architecture runs.
 enum class Devices { Cpu, CpuAndCuda };
+/// Tasks of an architecture. Series: classification and regression only. Channels: forecasts, imputation.
+enum class Tasks { All, Series, Channels };
 
 /// Everything that the library knows about an architecture: its row in the registry. The functions receive
 /// options as an Architecture; make_architecture_type() creates them from functions on the Options struct.
@@ -173,7 +174,10 @@ struct ArchitectureType {
   std::function<std::shared_ptr<const Network>(const ModelConfig&, const ModelOptions&)> make;
   /// The member of the options that holds the solver; empty for an architecture without a solver.
   std::function<SolverConfig*(Architecture&)> solver;
+  /// Fits the parameters to all training data at once and returns a note; empty: they are trained by steps.
+  std::function<std::string(const ModelConfig&, const Network&, const FitData&)> fit;
   Devices devices = Devices::Cpu;
+  Tasks tasks = Tasks::All;
   std::vector<NamedModel> models;
 };
 
@@ -190,8 +194,7 @@ std::vector<const ArchitectureType*> all_architectures();
 std::vector<NamedModel> named_models();
 std::vector<std::string> model_names();
 
-/// The configuration of a named model for data of this shape. An unknown name is an error that names the
-/// nearest one.
+/// The configuration of a named model for data of this shape. An unknown name is an error.
 ModelConfig named_model(const std::string& name, const DataShape& shape);
 
 }  // namespace fastweights

@@ -7,6 +7,7 @@
 #include "fastweights/baselines.h"
 #include "fastweights/control.h"
 #include "fastweights/fields.h"
+#include "fastweights/fitted.h"
 #include "fastweights/model.h"
 #include "fastweights/model_config.h"
 #include "fastweights/rule.h"

@@ -7,6 +7,7 @@
 
 #include "fastweights/architecture.h"
 #include "fastweights/baselines.h"
+#include "fastweights/fitted.h"
 #include "fastweights/tensor.h"
 
 /// The configuration of a model: sizes that every model has, and one architecture with its options.
@@ -125,6 +126,9 @@ struct ArchitectureSpec {
   std::shared_ptr<const Network> (*make)(const ModelConfig&, const Options&, const ModelOptions&);
   /// Returns the member that holds the solver, if there is one.
   SolverConfig* (*solver)(Options&) = nullptr;
+  /// Only for an architecture that is fitted to all data at once; network.h defines FitData.
+  std::string (*fit)(const ModelConfig&, const Options&, const Network&, const FitData&) = nullptr;
+  Tasks tasks = Tasks::All;
   /// Names for `--model` and RunSetup::model.
   std::vector<NamedModel> models;
 };
@@ -150,6 +154,11 @@ ArchitectureType make_architecture_type(const ArchitectureSpec<Options>& spec) {
     return spec.make(config, config.architecture.get<Options>(), options);
   };
   if (spec.solver) type.solver = [spec](Architecture& a) { return spec.solver(a.get<Options>()); };
+  if (spec.fit)
+    type.fit = [spec](const ModelConfig& config, const Network& network, const FitData& data) {
+      return spec.fit(config, config.architecture.get<Options>(), network, data);
+    };
+  type.tasks = spec.tasks;
   type.models = spec.models;
   return type;
 }

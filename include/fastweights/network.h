@@ -67,6 +67,18 @@ class Network : public std::enable_shared_from_this<Network> {
   virtual Tensor flat_parameters() const { return {}; }
 };
 
+/// The data that an architecture is fitted to (ArchitectureType::fit).
+struct FitData {
+  struct Part {
+    ModelInput input;
+    Tensor classes;  // [B] int64, all known; or undefined
+    Tensor targets;  // [B, O] or, at the requested times, [M, O]; NaN: unknown; or undefined
+  };
+  Part train;
+  std::optional<Part> validation;  ///< to choose hyper-parameters
+  uint64_t seed = 1;
+};
+
 /// The contents of a batch, as this type of network prepares them.
 template <typename Contents>
 const Contents& contents_of(const PreparedBatch& batch);
@@ -117,7 +129,9 @@ class Baseline : public Network {
   std::shared_ptr<const Network> with_solver(const SolverConfig& solver) const override;
   std::shared_ptr<const Network> to(const at::Device& device) const override;
 
-  at::ScalarType type() const { return parameters_[0].second.scalar_type(); }
+  at::ScalarType type() const {
+    return parameters_.empty() ? at::kFloat : parameters_[0].second.scalar_type();
+  }
 
  protected:
   virtual ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,

@@ -55,10 +55,10 @@ std::optional<RunsOptions> read_runs(const std::string& folder);
 std::string to_json(const RunsResult& result, const RunsOptions& options);
 
 /// Several models on the same data, split and training loop, each in folder/MODEL. Finished runs are not
-/// repeated.
+/// repeated. Settings of the model that a fitted architecture lacks are for the others.
 struct CompareOptions {
   std::string folder = {};
-  std::vector<std::string> models = {};  ///< names of known models; empty: all
+  std::vector<std::string> models = {};  ///< names of known models; empty: all that serve the task
   RunSetup setup = {};                   ///< its model is ignored
   std::vector<int64_t> seeds = {};       ///< one run per seed, as in RunsOptions; empty: one run
   TrainFunction train = {};
@@ -68,15 +68,21 @@ struct ComparedModel {
   int64_t parameters = 0;
   double seconds_per_epoch = 0;
   int64_t best_epoch = 0;
-  PartResult part = {};      ///< with several seeds: mean metrics
-  Metrics deviations = {};   ///< over the seeds; empty: one run
-  std::string failure = {};  ///< the reason; empty: it finished
+  /// Test, or if there is none, validation or train; with several seeds mean metrics.
+  PartResult part = {};
+  std::optional<PartResult> validation = {};  ///< in addition to `part`
+  int64_t rank = 0;                           ///< by validation, from 1; 0: there is no validation part
+  Metrics deviations = {};                    ///< of `part` over the seeds; empty: one run
+  std::string failure = {};                   ///< the reason; empty: it finished
 };
 struct Comparison {
   RunEnd end = RunEnd::Finished;  ///< Stopped: models are missing
+  std::string metric = {};        ///< that ranks
   std::vector<ComparedModel> models = {};
 };
-/// Writes comparison.json and comparison.md after each run.
+/// Writes comparison.json and comparison.md after each run. Models are ranked by their main metric on the
+/// validation part: accuracy (AUROC for two classes) or mean squared error; ties by the log loss. The table
+/// is in this order.
 Comparison compare(const CompareOptions& options, const DataSet& data);
 std::string to_json(const Comparison& comparison);
 std::string markdown_table(const Comparison& comparison);

@@ -79,6 +79,12 @@ void check_rows(const SharedOptions& c) {
            ", got ", c.known_channels);
 }
 
+void check_known_channels(const ModelConfig& model, const FittedRows& rows) {
+  check_at_least("rows.known_channels", rows.known_channels, 0);
+  FW_CHECK(rows.known_channels < model.channels, "[config] rows.known_channels must be below channels ",
+           model.channels, ", got ", rows.known_channels);
+}
+
 void check_published_rows(const SharedOptions& c, const RowConfig& rows) {
   const bool published = rows.input != RowInput::Masked;
   FW_CHECK(published || !rows.values_only, "[config] rows.values_only needs rows.input published");
@@ -142,6 +148,12 @@ ModelOutput read_states(const SharedOptions& config, const ForwardOptions& optio
   const Tensor& offsets = input.requested.offsets;
   return make_output(linear(head, read), input.requested, {fast},
                      {{last_rows(fast, offsets)}, last_rows(input.requested.times, offsets)});
+}
+
+ModelOutput series_output(const Tensor& outputs, const RaggedTimes& requested) {
+  const Tensor counts = requested.offsets.slice(0, 1) - requested.offsets.slice(0, 0, -1);
+  const Tensor each = outputs.repeat_interleave(counts, 0);  // [M, O]
+  return make_output(each, requested, {each.view({each.size(0), 1, 1, -1})}, {});
 }
 
 }  // namespace fastweights

@@ -26,6 +26,8 @@ void check_published_rows(const SharedOptions& options, const RowConfig& rows);
 void check_heads(int64_t hidden_size, int64_t heads, int64_t feed_forward_size);
 /// Parameters of input, state and head, roughly.
 double base_parameters(const SharedOptions& options, int64_t layers = 1);
+/// Options of fitted architectures: fewer known channels than channels.
+void check_known_channels(const ModelConfig& model, const FittedRows& rows);
 double field_parameters(double state, double hidden, int64_t layers, double out);
 double feed_forward_parameters(double state, int64_t feed_forward_size, int64_t layers);
 
@@ -42,6 +44,9 @@ std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t si
 /// ModelOutput says besides. `w` [M, H, V, K] are fast weights; undefined: the states stand there.
 ModelOutput read_states(const SharedOptions& config, const ForwardOptions& options, const nn::Linear& head,
                         const CheckedInput& input, const Tensor& states, const Tensor& w = {});
+
+/// Outputs of whole series [B, O], the same at all requested times of a series.
+ModelOutput series_output(const Tensor& outputs, const RaggedTimes& requested);
 
 /// Each sample's last output: rows of [M, ...], zeros for a sample without one.
 Tensor last_rows(const Tensor& rows, const Tensor& offsets);

@@ -12,9 +12,9 @@ constexpr const char* kFormat = "fastweights model 1";
   throw std::runtime_error("[load_model] " + path + ": " + what);
 }
 
-at::ScalarType parameter_type(const std::string& path, const NamedTensors& file) {
-  if (file.tensors.empty()) refuse(path, "the file contains no tensors");
-  return file.tensors.begin()->second.scalar_type();
+// a model may have no parameters
+at::ScalarType parameter_type(const NamedTensors& file) {
+  return file.tensors.empty() ? at::kFloat : file.tensors.begin()->second.scalar_type();
 }
 
 Model model_of(const std::string& path, const NamedTensors& file, const std::vector<Rule>& custom_rules) {
@@ -24,7 +24,7 @@ Model model_of(const std::string& path, const NamedTensors& file, const std::vec
   }
   const auto config = file.metadata.find("config");
   if (config == file.metadata.end()) refuse(path, "there is no configuration in the metadata");
-  const at::ScalarType type = parameter_type(path, file);
+  const at::ScalarType type = parameter_type(file);
   try {
     return Model(config_from_json(config->second), {.type = type, .custom_rules = custom_rules});
   } catch (const std::exception& error) {
@@ -46,6 +46,7 @@ void save_model(const std::string& path, const Model& model) { save_safetensors(
 Model load_model(const std::string& path, const std::vector<Rule>& custom_rules) {
   const NamedTensors file = with_present_names(load_safetensors(path));
   const Model model = model_of(path, file, custom_rules);
+  if (file.tensors.empty() && !model.parameters().empty()) refuse(path, "the file contains no tensors");
   const at::NoGradGuard no_grad;
   for (const auto& [name, tensor] : model.parameters()) {
     const auto found = file.tensors.find(name);

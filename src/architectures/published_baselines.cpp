@@ -159,7 +159,7 @@ Architecture row_baseline(const std::string& model, Intensity intensity) {
 ModelConfig baseline(const std::string& model, Intensity intensity) {
   const Names& known = baseline_models();
   FW_CHECK(std::find(known.begin(), known.end(), model) != known.end(), "[published] there is no model '",
-           model, "'; the nearest is '", nearest(model, known), "'");
+           model, "'", suggestion(model, known));
   const bool continuous = model == "ncde" || model == "gruode" || model == "mygruode";
   return {.channels = continuous ? 21 : 41,
           .outputs = 10,

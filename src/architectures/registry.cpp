@@ -14,10 +14,13 @@ namespace {
 struct Registry {
   std::mutex mutex;
   std::vector<const ArchitectureType*> types = {
-      &architecture_type(FastWeights{}), &architecture_type(TensorMap{}), &architecture_type(NeuralCde{}),
-      &architecture_type(GruOde{}),      &architecture_type(OdeRnn{}),    &architecture_type(GapGru{}),
-      &architecture_type(Recurrent{}),   &architecture_type(LatentOde{}), &architecture_type(DiscreteFwp{}),
-      &architecture_type(OdeRfwp{})};
+      &architecture_type(FastWeights{}), &architecture_type(TensorMap{}),
+      &architecture_type(NeuralCde{}),   &architecture_type(GruOde{}),
+      &architecture_type(OdeRnn{}),      &architecture_type(GapGru{}),
+      &architecture_type(Recurrent{}),   &architecture_type(LatentOde{}),
+      &architecture_type(DiscreteFwp{}), &architecture_type(OdeRfwp{}),
+      &architecture_type(MiniRocket{}),  &architecture_type(NearestNeighbour{}),
+      &architecture_type(Naive{})};
 };
 
 Registry& registry() {
@@ -79,6 +82,12 @@ std::vector<std::string> model_names() {
   return names;
 }
 
+void refuse_model(const std::string& name) {
+  const std::string close = suggestion(name, model_names());
+  FW_CHECK(false, "there is no model '", name, "'",
+           close.empty() ? "; 'fastweights models' lists the names" : close);
+}
+
 ModelConfig named_model(const std::string& name, const DataShape& shape) {
   for (const NamedModel& model : named_models()) {
     if (model.name != name) continue;
@@ -87,7 +96,7 @@ ModelConfig named_model(const std::string& name, const DataShape& shape) {
             .outputs = shape.outputs,
             .architecture = model.options(shape)};
   }
-  FW_CHECK(false, "there is no model '", name, "'; the nearest is '", nearest(name, model_names()), "'");
+  refuse_model(name);
 }
 
 namespace {

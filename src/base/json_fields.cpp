@@ -160,8 +160,8 @@ void FieldReader::choice(const char* key, const std::vector<std::string>& names,
   if (!given) return;
   const std::string name = text_of(*given, where_ + key);
   const auto found = std::find(names.begin(), names.end(), name);
-  FW_CHECK(found != names.end(), "[config] ", where_, key, " cannot be '", name, "'; the nearest is '",
-           nearest(name, names), "'");
+  FW_CHECK(found != names.end(), "[config] ", where_, key, " cannot be '", name, "'",
+           suggestion(name, names));
   index = static_cast<size_t>(found - names.begin());
 }
 
@@ -191,8 +191,9 @@ void FieldReader::check_unknown() const {
              unused->second);
     std::vector<std::string> keys = known_;
     for (const auto& [other, needs] : unused_) keys.push_back(other);
-    FW_CHECK(false, "[config] there is no key '", where_, shortened_text(key), "'; the nearest is '", where_,
-             nearest(key, keys), "'");
+    FW_CHECK(
+        false, "[config] there is no key '", where_, shortened_text(key), "'",
+        suggestion(key, keys, [&](const std::string& other) { return in_plain_quotes(where_ + other); }));
   }
 }
 

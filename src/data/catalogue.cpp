@@ -112,8 +112,7 @@ const KnownSet& known_set(const std::string& name) {
     if (set.name == name) return set;
     names.push_back(set.name);
   }
-  throw std::invalid_argument("unknown data set '" + name + "'; the nearest is '" + nearest(name, names) +
-                              "'");
+  throw std::invalid_argument("unknown data set '" + name + "'" + suggestion(name, names));
 }
 
 }  // namespace fastweights::data

@@ -39,8 +39,8 @@ CsvColumns label_columns(TableRows& rows, const TableColumns& names) {
   const auto required = [&](const std::string& name) {
     const auto found = std::find(columns.names.begin(), columns.names.end(), name);
     if (found == columns.names.end())
-      refuse(rows.location(1), "no column ", in_quotes(name), "; the nearest is ",
-             in_quotes(nearest(name, columns.names)));
+      refuse(rows.location(1), "no column ", in_quotes(name),
+             suggestion(name, columns.names, [](const std::string& other) { return in_quotes(other); }));
     return static_cast<size_t>(found - columns.names.begin());
   };
   columns.id = required(names.id);

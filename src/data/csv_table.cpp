@@ -17,8 +17,8 @@ size_t required(const TableRows& rows, const std::vector<std::string>& names, co
                 const char* what) {
   const size_t position = position_of(names, name);
   if (position == CsvColumns::kNone)
-    refuse(rows.location(1), "no column ", in_quotes(name), " (", what, "); the nearest is ",
-           in_quotes(nearest(name, names)));
+    refuse(rows.location(1), "no column ", in_quotes(name), " (", what, ")",
+           suggestion(name, names, [](const std::string& other) { return in_quotes(other); }));
   return position;
 }
 

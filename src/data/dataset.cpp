@@ -126,8 +126,8 @@ class Labels {
     if (label.empty()) return -1;
     const auto found = indices_.find(label);
     if (found == indices_.end())
-      refuse(series, "unknown class ", data::in_quotes(label), "; the nearest is ",
-             data::in_quotes(nearest(label, classes_)));
+      refuse(series, "unknown class ", data::in_quotes(label),
+             suggestion(label, classes_, [](const std::string& name) { return data::in_quotes(name); }));
     return found->second;
   }
 

@@ -229,8 +229,7 @@ Values settings_of(const Generator& generator, const std::string& text) {
              generator.settings[0].value, ", got '", part, "'");
     const std::string name = part.substr(0, equals);
     const auto found = std::find(names.begin(), names.end(), name);
-    FW_CHECK(found != names.end(), generator.name, " has no setting '", name, "'; the nearest is '",
-             nearest(name, names), "'");
+    FW_CHECK(found != names.end(), generator.name, " has no setting '", name, "'", suggestion(name, names));
     const Setting& setting = generator.settings[static_cast<size_t>(found - names.begin())];
     values[name] = value_of(generator.name, setting, part.substr(equals + 1));
     begin = end + 1;
@@ -249,8 +248,7 @@ DataSet make_data(const std::string& name) {
       return generator.make(settings_of(generator, colon < name.size() ? name.substr(colon + 1) : ""));
     names.push_back(generator.name);
   }
-  throw std::invalid_argument("unknown built-in set '" + requested + "'; the nearest is '" +
-                              nearest(requested, names) + "'");
+  throw std::invalid_argument("unknown built-in set '" + requested + "'" + suggestion(requested, names));
 }
 
 }  // namespace fastweights::data

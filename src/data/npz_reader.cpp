@@ -30,8 +30,7 @@ class Arrays {
       : arrays_(std::move(arrays)), file_(file) {
     for (const auto& [name, array] : arrays_) {
       if (std::find(kArrays.begin(), kArrays.end(), name) == kArrays.end())
-        refuse_file("unknown array ", in_quotes(name), "; the nearest name is '", nearest(name, kArrays),
-                    "'");
+        refuse_file("unknown array ", in_quotes(name), suggestion(name, kArrays));
     }
   }
 

@@ -50,8 +50,8 @@ double hours(std::string_view text, const Location& location) {
 size_t channel(std::string_view name, const Location& location) {
   const size_t found = position(kChannelNames, name);
   if (found == kChannels) {
-    const std::string close = nearest(std::string(name), {kChannelNames.begin(), kChannelNames.end()});
-    refuse(location, "unknown parameter ", in_quotes(name), "; the nearest is '", close, "'");
+    refuse(location, "unknown parameter ", in_quotes(name),
+           suggestion(std::string(name), {kChannelNames.begin(), kChannelNames.end()}));
   }
   return found;
 }

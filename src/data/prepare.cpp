@@ -117,10 +117,10 @@ std::vector<size_t> positions(const std::vector<std::string>& required,
   for (const std::string& word : required) {
     const auto position = std::find(available.begin(), available.end(), word);
     if (position == available.end())
-      throw std::runtime_error(
-          message("the model was trained with ", what, " ", data::in_quotes(word), ", which ",
-                  data::in_quotes(name), " lacks",
-                  available.empty() ? "" : "; the nearest is " + data::in_quotes(nearest(word, available))));
+      throw std::runtime_error(message(
+          "the model was trained with ", what, " ", data::in_quotes(word), ", which ", data::in_quotes(name),
+          " lacks",
+          suggestion(word, available, [](const std::string& other) { return data::in_quotes(other); })));
     found.push_back(static_cast<size_t>(position - available.begin()));
   }
   return found;

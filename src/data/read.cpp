@@ -48,8 +48,7 @@ const Format& format_named(const std::string& name) {
     if (format.name == name) return format;
     names.push_back(format.name);
   }
-  throw std::invalid_argument("[read_data] unknown format " + in_quotes(name) + "; the nearest is '" +
-                              nearest(name, names) + "'");
+  throw std::invalid_argument("[read_data] unknown format " + in_quotes(name) + suggestion(name, names));
 }
 
 std::string listed(const std::vector<std::string>& names) {
@@ -132,9 +131,10 @@ std::string format_of_file(const std::string& path, const ReadOptions& options) 
   // a path is not the name of a built-in set
   if (path.find_first_of("./") != std::string::npos && path.find(':') == std::string::npos)
     throw std::runtime_error(message(path, ": no such file or folder"));
-  throw std::runtime_error(message(path, ": no such file, folder or built-in set; the nearest set is '",
-                                   nearest(path.substr(0, path.find(':')), names), "'; the formats are ",
-                                   format_names()));
+  const std::string close = nearest(path.substr(0, path.find(':')), names);
+  throw std::runtime_error(message(path, ": no such file, folder or built-in set",
+                                   close.empty() ? "" : "; the nearest set is '" + close + "'",
+                                   "; the formats are ", format_names()));
 }
 
 }  // namespace

@@ -188,7 +188,7 @@ Split index_split(const DataSet& data, const SplitConfig& config) {
   const std::vector<std::string> known = {"train", "validation", "test"};
   for (const auto& [key, unused] : json.items())
     FW_CHECK(std::find(known.begin(), known.end(), key) != known.end(), "[split] ", config.indices,
-             ": unknown part '", shortened_text(key), "'; the nearest is '", nearest(key, known), "'");
+             ": unknown part '", shortened_text(key), "'", suggestion(key, known));
   Split result;
   std::set<int64_t> taken;
   const auto read = [&](const char* key, std::vector<int64_t>& to) {

@@ -46,6 +46,8 @@ inline void visit_fields(RowConfig& c, Fields& visit) {
   visit("known_channels", c.known_channels);
 }
 
+inline void visit_fields(FittedRows& c, Fields& visit) { visit("known_channels", c.known_channels); }
+
 /// Options that nearly all architectures have, in front of and after their own.
 template <typename Options>
 void visit_common(Options& o, Fields& visit) {

@@ -153,4 +153,14 @@ const Names<UpdateOrder>& names_of(UpdateOrder) {
   return kNames;
 }
 
+const Names<RocketHead>& names_of(RocketHead) {
+  static const Names<RocketHead> kNames = {{RocketHead::Ridge, "ridge"}, {RocketHead::Logistic, "logistic"}};
+  return kNames;
+}
+
+const Names<SeasonUnit>& names_of(SeasonUnit) {
+  static const Names<SeasonUnit> kNames = {{SeasonUnit::Rows, "rows"}, {SeasonUnit::Time, "time"}};
+  return kNames;
+}
+
 }  // namespace fastweights

@@ -31,5 +31,7 @@ const Names<FieldForm>& names_of(FieldForm);
 const Names<FieldEnd>& names_of(FieldEnd);
 const Names<RowInput>& names_of(RowInput);
 const Names<UpdateOrder>& names_of(UpdateOrder);
+const Names<RocketHead>& names_of(RocketHead);
+const Names<SeasonUnit>& names_of(SeasonUnit);
 
 }  // namespace fastweights

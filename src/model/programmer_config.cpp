@@ -97,8 +97,7 @@ void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules
     known.push_back(rule.name);
   }
   FW_CHECK(std::find(known.begin(), known.end(), c.rule) != known.end(), "[config] rule cannot be '", c.rule,
-           "'; the nearest is '", nearest(c.rule, known),
-           "', and custom rules must be passed in custom_rules");
+           "'", suggestion(c.rule, known), ", and custom rules must be passed in custom_rules");
   FW_CHECK(c.value_activation == ValueActivation::Tanh || c.rule != "delta_post",
            "[config] value_activation none contradicts rule delta_post, which takes the tanh after the "
            "subtraction; use delta_pre");

@@ -192,6 +192,7 @@ function overview() {
   return el('section', { id: 'overview', 'aria-label': 'Overview', 'data-title': 'Overview' },
     (data.warnings || []).map((text) => el('p', { class: 'warning', role: 'note' }, text)),
     data.headline && data.headline.length ? headline(data.headline) : null,
+    (data.references || []).map((text) => el('p', { class: 'note', style: 'margin:0 0 1rem' }, text)),
     data.facts.length ? el('div', { class: 'card' }, facts(data.facts)) : null,
     data.data && data.data.length ? el('article', { class: 'card' }, el('details', { 'data-print': 'open', class: 'block', style: 'margin:0' },
       el('summary', {}, 'The data'), facts(data.data))) : null);

@@ -191,7 +191,8 @@ struct ReportData {
   std::optional<std::vector<Forecast>> forecasts = {};
   ModelSection model = {};
   std::optional<WeightView> fast_weights = {};
-  std::vector<WeightView> series = {};  ///< further ones
+  std::vector<WeightView> series = {};                      ///< further ones
+  std::optional<std::vector<std::string>> references = {};  ///< what simple baselines reach
   std::optional<std::vector<std::string>> warnings = {};
   std::vector<std::string> commands = {};
 };

@@ -245,6 +245,7 @@ void visit_fields(ReportData& r, Visit& visit) {
   visit("model", r.model);
   visit("fast_weights", r.fast_weights);
   visit("series", r.series);
+  visit("references", r.references);
   visit("warnings", r.warnings);
   visit("commands", r.commands);
 }

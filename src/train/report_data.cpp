@@ -12,7 +12,9 @@
 #include "tensor/autograd.h"
 #include "train/advice.h"
 #include "train/clock.h"
+#include "train/fit.h"
 #include "train/model_time.h"
+#include "train/reference.h"
 #include "train/report_values.h"
 #include "train/run_data.h"
 #include "train/run_fields.h"
@@ -155,19 +157,21 @@ ReportData make_report(const std::string& folder, const Run& run, const RunResul
   // the last of train, validation and test
   const PartResult& last = result.parts.back();
   const Shown shown = {last, part_of(run.data, last.name)};
-  ReportData report = {.title = run.data.head.name,
-                       .finished = utc_now("%Y-%m-%d %H:%M UTC"),
-                       .headline = headline(shown.result, trained.model),
-                       .curves = curves(result, run.config.task),
-                       .advice = training_advice(result, selection_metric(run.config)),
-                       .metrics = metrics_table(result)};
+  ReportData report = {
+      .title = run.data.head.name,
+      .finished = utc_now("%Y-%m-%d %H:%M UTC"),
+      .headline = headline(shown.result, trained.model),
+      .curves = is_fitted(run.config.model) ? std::vector<report::Curve>{} : curves(result, run.config.task),
+      .advice = training_advice(result, selection_metric(run.config)),
+      .metrics = metrics_table(result)};
   report.model = model_section(trained.model);
   add_facts(report, folder, run, result);
   if (last.predictions->classes.defined()) add_classes(report, trained, shown);
   if (last.predictions->targets.defined()) add_scatter(report, trained, shown);
   const TaskKind kind = run.config.task.kind;
   if (kind == TaskKind::Forecast || kind == TaskKind::Imputation) add_forecasts(report, trained, shown);
-  add_series(report, trained, shown, series);
+  if (const auto lines = reference_lines(run, last, shown.data); !lines.empty()) report.references = lines;
+  if (!is_fitted(run.config.model)) add_series(report, trained, shown, series);
   const size_t skipped = run.data.head.skipped.size();
   std::vector<std::string> warnings = run.data.head.notes;
   if (skipped > 0) warnings.push_back(message(skipped, " files were left out"));

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/printable.h"
+#include "train/fit.h"
 #include "train/report_data.h"
 #include "train/run_fields.h"
 #include "train/run_files.h"
@@ -143,8 +144,11 @@ void add_facts(ReportData& report, const std::string& folder, const Run& run, co
        message(run.data.head.channels.size(), " in the data, ", config.model.channels, " for the model")},
       {"Task", name_of(config.task.kind)},
       {"Model", message(model.name, ": ", model_text(config.model))},
-      {"Training", message("learning rate ", rate_text(config.training.learning_rate), ", ",
-                           name_of(config.training.schedule), " schedule, seed ", config.training.seed)},
+      {"Training",
+       is_fitted(config.model)
+           ? message("fitted to all training series at once, seed ", config.training.seed)
+           : message("learning rate ", rate_text(config.training.learning_rate), ", ",
+                     name_of(config.training.schedule), " schedule, seed ", config.training.seed)},
       {"Epochs", message(result.epochs.size(), ", best ", result.best_epoch)}};
   if (seconds > 0) report.headline.push_back({"time of training", seconds, "seconds"});
   const Json environment = environment_of(folder);

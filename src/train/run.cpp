@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "train/clock.h"
 #include "train/event_file.h"
+#include "train/fit.h"
 #include "train/model_time.h"
 #include "train/report_data.h"
 #include "train/run_data.h"
@@ -309,7 +310,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
     folder.note(
         message("resuming after ", trainer.epochs_done(), " of ", trainer.config().epochs, " epochs"));
   }
-  folder.note(memory_message(model, data, trainer.config().batch_size));
+  if (!is_fitted(run.config.model)) folder.note(memory_message(model, data, trainer.config().batch_size));
   for (const RunPhase& phase : run.phases) folder.clock(phase.name, phase.seconds);
   folder.clock("model", watch.lap());
   train(folder, trainer, options, run, result);

@@ -5,35 +5,13 @@
 #include "base/files.h"
 #include "fastweights/run.h"
 #include "train/clock.h"
+#include "train/fit.h"
 #include "train/run_data.h"
 #include "train/run_fields.h"
 #include "train/settings.h"
 
 namespace fastweights {
 namespace {
-
-// small sets, and those of mostly missing values, overfit without it
-double default_dropout(const PreparedData& train) {
-  constexpr int64_t kMany = 1000;
-  // a sum of flags would convert them to int64 first
-  const auto missing = at::count_nonzero(train.values.isnan()).item<int64_t>();
-  if (2 * missing > train.values.numel()) return 0.3;
-  return train.samples() < kMany ? 0.2 : 0.1;
-}
-
-DataShape shape_of(const RunData& data) {
-  const Preparation& p = data.preparation;
-  const TaskKind kind = data.task.kind;
-  const auto rows = static_cast<double>(data.train.times.size(0));
-  return {.channels = p.model_channels(),
-          .static_features = p.model_statics(),
-          .outputs = output_count(kind, p),
-          .known_channels = p.model_channels() - static_cast<int64_t>(p.channels.size()),
-          .median_gap = p.median_gap,
-          .length = rows / static_cast<double>(std::max<int64_t>(data.train.samples(), 1)),
-          .dropout = default_dropout(data.train),
-          .per_row = kind != TaskKind::Classification && kind != TaskKind::Regression};
-}
 
 // values with a projection of their own are normalised, unless a setting says otherwise
 void set_value_norm(ModelConfig& model) {
@@ -61,20 +39,20 @@ void flatten(const Json& json, const std::string& where, Settings& settings) {
   }
 }
 
-// all settings but those of the model, which are applied to the defaults of its architecture
-RunConfig config_of(const RunSetup& setup) {
-  Json given = upgraded(settings_json(all_settings(setup)));
-  given.erase("model");
-  RunConfig config = read_fields(given, RunConfig{});
-  config.data = setup.source;
-  return config;
+std::string listed_models(TaskKind kind) {
+  std::string text;
+  for (const std::string& name : models_for(kind)) text += (text.empty() ? "" : ", ") + name;
+  return text;
 }
 
 ModelConfig model_config(const RunSetup& setup, const RunData& data) {
   const Json given = upgraded(settings_json(all_settings(setup)));
   const Json own = given.contains("model") ? Json{{"model", given["model"]}} : Json::object();
   RunConfig config;
-  config.model = named_model(setup.model, shape_of(data));
+  config.model = named_model(setup.model, shape_of(data.train, data.preparation, data.task.kind));
+  FW_CHECK(serves(config.model.architecture.type().tasks, data.task.kind), "model ", setup.model,
+           " does not serve the task ", name_of(data.task.kind),
+           "; these do: ", listed_models(data.task.kind));
   if (own.contains("model")) check_architecture_keys(own["model"], config.model);
   config = read_fields(own, config);
   if (!given.contains(Json::json_pointer("/model/value_norm"))) set_value_norm(config.model);
@@ -88,6 +66,7 @@ ModelConfig model_config(const RunSetup& setup, const RunData& data) {
 Run run_of(const RunSetup& setup, RunConfig config, RunData data, double seconds) {
   config.task = data.task;
   config.model = model_config(setup, data);
+  use_data_time(config.model, data.preparation);
   return {.config = std::move(config),
           .data = std::move(data),
           .initialise_from = setup.initialise_from,
@@ -95,6 +74,19 @@ Run run_of(const RunSetup& setup, RunConfig config, RunData data, double seconds
 }
 
 }  // namespace
+
+RunConfig config_of(const RunSetup& setup) {
+  Json given = upgraded(settings_json(all_settings(setup)));
+  given.erase("model");
+  RunConfig config = read_fields(given, RunConfig{});
+  config.data = setup.source;
+  return config;
+}
+
+std::string default_metric(TaskKind kind, int64_t outputs) {
+  if (!is_classification(kind)) return "mse";
+  return outputs == 1 ? "auroc" : "accuracy";
+}
 
 std::string to_json(const RunConfig& config) { return json_of(config).dump(2); }
 
@@ -125,9 +117,8 @@ ModelConfig default_model(const std::string& name, const RunData& data) {
 }
 
 std::string selection_metric(const RunConfig& config) {
-  if (!config.training.metric.empty()) return config.training.metric;
-  if (!is_classification(config.task.kind)) return "mse";
-  return config.model.outputs == 1 ? "auroc" : "accuracy";
+  return config.training.metric.empty() ? default_metric(config.task.kind, config.model.outputs)
+                                        : config.training.metric;
 }
 
 Settings settings_from_json(const Json& json) {
@@ -165,6 +156,7 @@ Run make_run(const RunConfig& config, const DataSet& data) {
   Stopwatch watch;
   Run run = {.config = config, .data = divide(config, data)};
   run.config.task = run.data.task;
+  use_data_time(config.model, run.data.preparation);
   run.phases = {{"splitting and scaling", watch.lap()}};
   return run;
 }

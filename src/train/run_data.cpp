@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "train/ensemble.h"
+#include "train/fit.h"
 #include "train/run_fields.h"
 #include "train/run_set.h"
 
@@ -97,6 +98,7 @@ Run reopened(const std::string& folder, const DataSet& data, const Preparation* 
   check_fingerprint(folder, fingerprint(data));
   Run run = {.config = config, .data = divide(config, data, preparation)};
   check_split(folder, run.data.split, config.split);
+  use_data_time(config.model, run.data.preparation);
   return run;
 }
 

@@ -12,6 +12,8 @@
 #include "fastweights/trainer.h"
 #include "tensor/runtime.h"
 #include "train/checkpoint.h"
+#include "train/fit.h"
+#include "train/settings.h"
 #include "train/tensor_adam.h"
 #include "train/training_steps.h"
 
@@ -21,25 +23,28 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // values for what was left open
-TrainConfig completed(TrainConfig config, const TrainData& data) {
+TrainConfig completed(TrainConfig config, const TrainData& data, const Model& model) {
   const int64_t samples = data.train.samples();
   FW_CHECK(samples > 0, "[train] there are no series to train on");
   FW_CHECK(config.epochs >= 0, "[train] epochs must not be negative, got ", config.epochs);
   FW_CHECK(config.batch_size >= 0, "[train] batch_size must not be negative, got ", config.batch_size);
   if (config.batch_size == 0) config.batch_size = std::clamp<int64_t>(samples / 16, 16, 256);
   config.batch_size = std::min(config.batch_size, samples);
+  // a single step over everything
+  if (is_fitted(model.config())) {
+    config.epochs = 1;
+    config.batch_size = samples;
+  }
   const int64_t steps = (samples + config.batch_size - 1) / config.batch_size;
   if (config.epochs == 0) config.epochs = std::clamp<int64_t>(2000 / steps, 20, 150);
   if (config.metric.empty())
-    config.metric = !is_classification(data.task.kind)     ? "mse"
-                    : data.preparation.classes.size() == 2 ? "auroc"
-                                                           : "accuracy";
+    config.metric = default_metric(data.task.kind, output_count(data.task.kind, data.preparation));
   return config;
 }
 
 void check_name(const char* key, const std::string& name, const std::vector<std::string>& known) {
   FW_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "[train] ", key, " cannot be '", name,
-           "'; the nearest is '", nearest(name, known), "'");
+           "'", suggestion(name, known));
 }
 
 // now, and not when hours of training have passed
@@ -125,7 +130,7 @@ struct Trainer::Impl {
   Impl(Model given, TrainData all, const TrainConfig& train, TrainerOptions parts)
       : model(std::move(given)),
         data(std::move(all)),
-        config(completed(train, data)),
+        config(completed(train, data, model)),
         options(std::move(parts)),
         best_value(larger_is_better(config.metric) ? -INFINITY : INFINITY) {}
 
@@ -161,7 +166,8 @@ Trainer::Trainer(Model model, TrainData data, const TrainConfig& config, Trainer
   check(t.config);
   check_names(t.config, t.data);
   const Tf32Scope precision(t.options.tf32);
-  std::shared_ptr<Optimiser> optimiser = t.options.optimiser
+  std::shared_ptr<Optimiser> optimiser = is_fitted(t.model.config()) ? no_optimiser()
+                                         : t.options.optimiser
                                              ? t.options.optimiser(t.model)
                                              : make_adam(*t.model.network(), adam_options(t.config, t.model));
   FW_CHECK(optimiser, "[train] TrainerOptions::optimiser returned no optimiser");
@@ -192,6 +198,7 @@ bool Trainer::finished() const {
 }
 
 double Trainer::Impl::rate() const {
+  if (is_fitted(model.config())) return 0;
   const auto total = static_cast<double>(config.epochs * steps_per_epoch());
   const double warm = config.warm_up * total, now = static_cast<double>(steps);
   if (now + 1 < warm) return config.learning_rate * (now + 1) / warm;
@@ -236,6 +243,12 @@ TrainStep Trainer::step() {
 }
 
 void Trainer::Impl::take_step(TrainStep& record) {
+  if (is_fitted(model.config())) {
+    record.samples = data.train.samples();
+    record.note = fit_model(model, data, config.seed);
+    record.loss = loss_of(pipeline->predict_training());
+    return;
+  }
   const TrainingSteps::BatchId batch = batch_id(step_in_epoch);
   record.samples = static_cast<int64_t>(batch.samples.size());
   std::optional<TrainingSteps::BatchId> next;

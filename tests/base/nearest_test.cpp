@@ -27,8 +27,29 @@ TEST(Nearest, TheFirstOfSeveralIsTaken) {
 
 TEST(Nearest, NothingComesFromNothing) {
   EXPECT_EQ(nearest("oja", {}), "");
-  EXPECT_EQ(nearest("", {"long", "ab"}), "ab");
+  EXPECT_EQ(nearest("", {"long", "ab"}), "");
   EXPECT_EQ(nearest("oja", {""}), "");
+}
+
+TEST(Nearest, WordsThatAreFarAreNotSuggested) {
+  EXPECT_EQ(nearest("id", {"time", "hand_l_x", "hand_l_y"}), "");
+  EXPECT_EQ(nearest("rocket", {"ncde", "gru", "delta-cde"}), "");
+  EXPECT_EQ(nearest("outcome", {"time", "label"}), "");
+}
+
+TEST(Nearest, APartOfAWordIsNear) {
+  EXPECT_EQ(nearest("rocket", {"ncde", "minirocket"}), "minirocket");
+  EXPECT_EQ(nearest("decaying_hebb", {"oja", "hebb"}), "hebb");
+  // two letters are in many words
+  EXPECT_EQ(nearest("id", {"hidden_size"}), "");
+}
+
+TEST(Nearest, CapitalLettersAreLetters) { EXPECT_EQ(nearest("id", {"time", "ID"}), "ID"); }
+
+TEST(Nearest, ASuggestionOrAListEndsAnError) {
+  EXPECT_EQ(suggestion("linar", {"linear", "hold"}), "; the nearest is 'linear'");
+  EXPECT_EQ(suggestion("zzzz", {"linear", "hold"}), "; expected one of 'linear', 'hold'");
+  EXPECT_EQ(suggestion("zzzz", std::vector<std::string>(11, "linear")), "");
 }
 
 }  // namespace

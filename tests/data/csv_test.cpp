@@ -92,7 +92,8 @@ TEST(CsvReader, HeadersSayWhatIsWrong) {
   EXPECT_EQ(said("id,time,x,x\n"), "f:1:11: duplicate column 'x'");
   EXPECT_EQ(said("id,time,x\n"), "f:1:1: expected rows of series after the header, got nothing");
   const std::string table = "id,time,x,label\na,0,1,u\n";
-  EXPECT_EQ(said(table, {.label = "class"}), "f:1:1: no column 'class' (the label); the nearest is 'label'");
+  EXPECT_EQ(said(table, {.label = "class"}),
+            "f:1:1: no column 'class' (the label); expected one of 'id', 'time', 'x', 'label'");
   EXPECT_EQ(said(table, {.group = "y"}), "f:1:1: no column 'y' (the group); the nearest is 'x'");
   EXPECT_EQ(said(table, {.statics = {"y"}}), "f:1:1: no column 'y' (a static feature); the nearest is 'x'");
   EXPECT_EQ(said(table, {.targets = {"y"}}), "f:1:1: no column 'y' (a target); the nearest is 'x'");
@@ -189,7 +190,8 @@ std::string folder_said(const std::string& labels, const std::string& table,
 
 TEST(CsvFolder, SaysWhatIsWrong) {
   EXPECT_EQ(folder_said("", ""), "labels.csv:1:1: expected a header, got an empty file");
-  EXPECT_EQ(folder_said("name,label\n", ""), "labels.csv:1:1: no column 'id'; the nearest is 'name'");
+  EXPECT_EQ(folder_said("name,label\n", ""),
+            "labels.csv:1:1: no column 'id'; expected one of 'name', 'label'");
   EXPECT_EQ(folder_said("id,label\n", ""),
             "labels.csv:1:1: expected a row per series after the header, got nothing");
   EXPECT_EQ(folder_said("id,label\na,u\na,v\n", ""), "labels.csv:3:1: duplicate series 'a'");

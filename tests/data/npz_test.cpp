@@ -187,7 +187,7 @@ TEST(NpzReader, SaysWhatIsWrong) {
     return said(arrays);
   };
   EXPECT_EQ(said(good), "");
-  EXPECT_EQ(with("label", integer_array({1})), "f: unknown array 'label'; the nearest name is 'labels'");
+  EXPECT_EQ(with("label", integer_array({1})), "f: unknown array 'label'; the nearest is 'labels'");
   EXPECT_EQ(said({}), "f: no array 'values'; expected the shape [N, C] with offsets, or [B, L, C]");
   EXPECT_EQ(
       said({{"values", real_array({2, 1}, {1, 2})}}),

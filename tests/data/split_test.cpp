@@ -269,7 +269,7 @@ TEST_F(SplitFile, ASeriesOnTwoSidesIsRefused) {
 }
 
 TEST_F(SplitFile, AMisspeltPartIsRefusedAndNotTrainedOn) {
-  EXPECT_EQ(refused(R"({"valid": [1]})"), "[split] FILE: unknown part 'valid'; the nearest is 'train'");
+  EXPECT_EQ(refused(R"({"valid": [1]})"), "[split] FILE: unknown part 'valid'; the nearest is 'validation'");
   EXPECT_EQ(refused(R"({"tests": [1]})"), "[split] FILE: unknown part 'tests'; the nearest is 'test'");
 }
 

@@ -75,6 +75,7 @@ const std::map<std::string, std::string> kPublicHeaders = {
     {"scan.h", "ops"},
     {"architecture.h", "model"},
     {"baselines.h", "model"},
+    {"fitted.h", "model"},
     {"model_config.h", "model"},
     {"model.h", "model"},
     {"network.h", "model"},
