@@ -123,7 +123,9 @@ void run_one(const TrainCommand& command, Session& session) {
   const RunResult result = train_one(command, run, options, data, folder, session);
   if (!command.verbose() || result.parts.empty()) return;
   const std::string advice = seeds_advice(result.parts.back());
-  if (!advice.empty()) std::printf("\n%s\n", advice.c_str());
+  if (advice.empty()) return;
+  std::printf("\n");
+  print_wrapped(advice);
 }
 
 // settings of a new run, which --resume cannot change

@@ -173,10 +173,11 @@ void add_cells(Series& s, const std::vector<std::string>& cells, size_t& used, s
   require_memory(more && *more <= limit ? std::optional(used + *more) : std::nullopt, limit, s.where,
                  "the unused columns of labels.csv");
   used += *more;
-  const size_t width = s.unused.size() / s.times.size();
+  const auto width = static_cast<std::ptrdiff_t>(s.unused.size() / s.times.size());
   std::vector<std::string> all;
-  for (size_t row = 0; row < s.times.size(); ++row) {
-    for (size_t i = row * width; i < (row + 1) * width; ++i) all.push_back(std::move(s.unused[i]));
+  auto own = s.unused.begin();
+  for (size_t row = 0; row < s.times.size(); ++row, own += width) {
+    std::move(own, own + width, std::back_inserter(all));
     all.insert(all.end(), cells.begin(), cells.end());
   }
   s.unused = std::move(all);

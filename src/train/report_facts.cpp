@@ -80,12 +80,16 @@ std::string text_at(const Json& json, const char* key) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// environment.json as the run has written it; earlier versions have fewer keys
+// environment.json as the run has written it; earlier versions have fewer keys, and a damaged file only
+// leaves facts out
 Json environment_of(const std::string& folder) {
   const std::string path = folder + "/environment.json";
   if (!std::filesystem::is_regular_file(path)) return Json::object();
-  Json json = Json::parse(read_file(path), nullptr, false);
-  return json.is_object() ? json : Json::object();
+  try {
+    return read_json_file(path, [](const Json& json) { return json.is_object() ? json : Json::object(); });
+  } catch (const std::runtime_error&) {
+    return Json::object();
+  }
 }
 
 void add_machine(ReportData& report, const Json& environment) {

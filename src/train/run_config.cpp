@@ -111,7 +111,7 @@ Json settings_json(const Settings& settings) {
 }
 
 ModelConfig default_model(const std::string& name, const RunData& data) {
-  ModelConfig model = named_model(name, shape_of(data));
+  ModelConfig model = named_model(name, shape_of(data.train, data.preparation, data.task.kind));
   set_value_norm(model);
   return model;
 }
@@ -128,7 +128,7 @@ Settings settings_from_json(const Json& json) {
 }
 
 std::string shown_value(const Setting& setting) {
-  const Json value = Json::parse(setting.value, nullptr, false);
+  const Json value = json_setting("value", setting.value).at("value");
   return value.is_string() ? value.get<std::string>() : setting.value;
 }
 

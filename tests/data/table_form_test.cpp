@@ -239,7 +239,7 @@ TEST(TextColumns, AreThoseOfTheTrainingPart) {
       notes_on_texts(other, preparation),
       (Words{"column 'sky': the value 'hail' is unknown to the model; its channels are 0 there (2 times)"}));
   EXPECT_EQ(refusal([&] { match_data(parsed("id,time,x\nd,0,1\n"), preparation); }),
-            "the model was trained with channel 'sky=rain', which '' lacks; the nearest is 'x'");
+            "the model was trained with channel 'sky=rain', which '' lacks; expected one of 'x'");
 }
 
 TEST(TablesComeBack, AsTheyWere) {

@@ -49,7 +49,7 @@ TEST_F(CalibratedRun, ProbabilitiesAreCalibratedOnTheValidationPart) {
   // the page shows the same probabilities
   write_report(path, data_);
   const Json report = parse_json(read_file(path + "/report.json"));
-  EXPECT_TRUE(report["metrics"]["rows"][0].contains("low"));
+  EXPECT_TRUE(report["metrics"]["rows"][0].contains("intervals"));
   config_.training.calibration = CalibrationRule::None;
   EXPECT_TRUE(train("none").calibration.is_identity());
   EXPECT_TRUE(load_trained(folder_.path("none")).calibration.is_identity());
