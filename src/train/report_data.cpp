@@ -36,6 +36,8 @@ std::string scale_of(const std::string& metric) {
   if (metric == "log_loss") return "log loss (nats)";
   if (metric == "mse") return "mean squared error";
   if (metric == "mae") return "mean absolute error";
+  if (metric == "ece") return "expected calibration error";
+  if (metric == "brier") return "Brier score";
   for (const char* share : {"accuracy", "balanced_accuracy", "f1", "auroc", "average_precision"}) {
     if (metric == share) return "share, 1 is best";
   }
