@@ -57,12 +57,24 @@ std::vector<Column> summarised(const std::vector<double>& table, size_t columns)
   return result;
 }
 
+// numbers that often stand for a missing value, such as -999
+bool is_usual_code(double value) {
+  const double size = std::abs(value);
+  return size == 99 || size == 999 || size == 9999 || size == 99999 || size == 999999;
+}
+
 // "" if the column is ordinary; if half of the values are equal, the range says nothing about the others
 std::string outlier(const Column& column) {
-  constexpr double kFar = 1e6;
-  if (!(column.range > 0) || !(std::abs(column.farthest - column.median) / column.range > kFar)) return "";
-  return message("has the value ", data::exact(column.farthest), ", but half of its values are within ",
-                 data::exact(column.range), "; if it is an error, leave it empty");
+  constexpr double kFar = 1e6, kFarCode = 10;
+  const bool code = is_usual_code(column.farthest);
+  const double distance = std::abs(column.farthest - column.median) / column.range;
+  if (!(column.range > 0) || !(distance > (code ? kFarCode : kFar))) return "";
+  char range[32];
+  std::snprintf(range, sizeof range, "%.3g", column.range);
+  const std::string value = data::exact(column.farthest);
+  return message(
+      "has the value ", value, ", but half of its values are within ", range, " of each other; ",
+      code ? "if it stands for a missing value: --missing " + value : "if it is an error, leave it empty");
 }
 
 enum class Empty { Warn, Accept };

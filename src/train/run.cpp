@@ -54,6 +54,8 @@ std::string save_reproducer(const RunFolder& folder, const Trainer& trainer, con
 double chosen_threshold(const Predictions& validation, const RunData& data, const std::string& metric) {
   const bool two = is_classification(data.task.kind) && data.preparation.classes.size() == 2;
   if (!two || metric == "none" || !validation.classes.defined()) return 0.5;
+  // one class alone does not say where the other begins
+  if (class_counts(validation.classes, 2).min().item<int64_t>() == 0) return 0.5;
   return best_threshold(class_probabilities(validation.outputs), validation.classes, metric);
 }
 
@@ -101,8 +103,8 @@ FitNotes fit_on_validation(TrainedModel& trained, const Predictions& validation,
     trained.intervals = fit_intervals(validation, data.task, config.interval);
     const int64_t fewest = fewest_for_level(config.interval);
     if (trained.intervals.level > 0 && data.validation.samples() < fewest)
-      notes.warning = message("prediction intervals of level ", config.interval, " need ", fewest,
-                              " validation series, there are ", data.validation.samples(),
+      notes.warning = message("prediction intervals of level ", three_digits(config.interval), " need ",
+                              fewest, " validation series, there are ", data.validation.samples(),
                               ": they may contain fewer values");
   }
   trained.threshold = chosen_threshold(trained.finished(validation), data, config.threshold_for);

@@ -308,9 +308,12 @@ bool Trainer::Impl::is_preferred(double value, double log_loss) const {
 
 void Trainer::Impl::choose(TrainEpoch& record) {
   double value = metric(record.validation, config.metric);
-  // nothing to choose by but training itself
-  if (std::isnan(value)) value = larger_is_better(config.metric) ? -record.loss : record.loss;
   const double log_loss = metric(record.validation, "log_loss");
+  if (std::isnan(value)) {
+    // undefined, such as AUROC of one class; without validation there is only the loss of training
+    const double loss = std::isnan(log_loss) ? record.loss : log_loss;
+    value = larger_is_better(config.metric) ? -loss : loss;
+  }
   const bool better = larger_is_better(config.metric) ? value > best_value : value < best_value;
   record.best = better || is_preferred(value, log_loss);
   if (better) best_value = value;

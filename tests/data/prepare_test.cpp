@@ -80,6 +80,20 @@ TEST(DataWarnings, EmptyColumnsAndFarOutliersAreNamed) {
       << found[0];
 }
 
+TEST(DataWarnings, CodesForMissingValuesAreNamed) {
+  std::vector<Series> all(1);
+  for (int i = 0; i < 50; ++i) {
+    all[0].times.push_back(i);
+    // the same value is ordinary where others are as large
+    all[0].values.insert(all[0].values.end(),
+                         {i % 10 == 7 ? -999 : 80 + std::sin(i), i % 10 == 7 ? 999.0 : 40.0 * i});
+  }
+  const Words found = data_warnings(collect_series({.channels = {"rate", "count"}}, all));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].rfind("channel 'rate' has the value -999, but half of its values are within ", 0), 0u);
+  EXPECT_NE(found[0].find("if it stands for a missing value: --missing -999"), std::string::npos) << found[0];
+}
+
 // heavy tails, large offsets and rare events are ordinary
 TEST(DataWarnings, OrdinaryDataHaveNone) {
   std::vector<Series> all(1);

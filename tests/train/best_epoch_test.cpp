@@ -55,6 +55,17 @@ TEST(BestEpoch, OfEquallyGoodEpochsOnManySeriesTheOneWithTheSmallestLogLossIsTak
   EXPECT_GT(not_the_last, 0);
 }
 
+TEST(BestEpoch, OfOneClassIsThatWithTheSmallestLogLoss) {
+  TrainData data = train_data(two_classes(64));
+  data.validation.labels.fill_(0);
+  Trainer trainer(Model(small_model(data)), data,
+                  {.epochs = 8, .batch_size = 16, .learning_rate = 0.2, .schedule = RateSchedule::Constant});
+  const std::vector<double> losses = train_and_score(trainer).log_loss;
+  const auto smallest = std::min_element(losses.begin(), losses.end());
+  ASSERT_NE(smallest, losses.end() - 1) << "the last epoch says nothing";
+  EXPECT_EQ(trainer.best_epoch(), smallest - losses.begin() + 1);
+}
+
 TEST(BestEpoch, OnFewSeriesTheLastEpochWithinOneMistakeIsTaken) {
   const TrainData data = train_data(two_classes(64));
   ASSERT_EQ(data.validation.samples(), 16);

@@ -55,6 +55,14 @@ TEST_F(CalibratedRun, ProbabilitiesAreCalibratedOnTheValidationPart) {
   EXPECT_TRUE(load_trained(folder_.path("none")).calibration.is_identity());
 }
 
+TEST_F(CalibratedRun, OneClassInTheValidationPartGivesNoThreshold) {
+  data_ = two_classes(8);
+  const RunResult result = train("small");
+  ASSERT_EQ(result.parts[1].name, "validation");
+  ASSERT_TRUE(std::isnan(metric(result.parts[1].metrics, "auroc"))) << "both classes";
+  EXPECT_EQ(result.threshold, 0.5);
+}
+
 TEST_F(CalibratedRun, NumbersHavePredictionIntervals) {
   config_ = config({{"task.kind", "forecast"}});
   const RunResult result = train("run");
