@@ -9,6 +9,7 @@
 #include <cstring>
 #include <exception>
 #include <iostream>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -76,7 +77,7 @@ int run(int argc, char** argv) {
   session.command_line = "fastweights";
   for (int i = 1; i < argc; ++i) session.command_line += " " + shell_word(argv[i]);
   program.add_option("--threads", session.threads, "number of threads; 0: all cores")
-      ->check(CLI::Range(0, 4096))
+      ->check(CLI::Range(0, std::numeric_limits<int>::max()))
       ->capture_default_str();
   // before any command's own callback
   program.parse_complete_callback([&session] { set_threads(session.threads); });

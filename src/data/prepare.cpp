@@ -116,6 +116,14 @@ std::vector<size_t> positions(const std::vector<std::string>& required,
   std::vector<size_t> found;
   for (const std::string& word : required) {
     const auto position = std::find(available.begin(), available.end(), word);
+    for (const std::string& other : available) {
+      // a column of texts is a channel per text
+      if (position == available.end() && other.starts_with(word + "="))
+        throw std::runtime_error(message("the model was trained with numbers in column ",
+                                         data::in_quotes(word), ", which ", data::in_quotes(name),
+                                         " fills with texts such as ",
+                                         data::in_quotes(other.substr(word.size() + 1))));
+    }
     if (position == available.end())
       throw std::runtime_error(message(
           "the model was trained with ", what, " ", data::in_quotes(word), ", which ", data::in_quotes(name),

@@ -240,6 +240,8 @@ TEST(TextColumns, AreThoseOfTheTrainingPart) {
       (Words{"column 'sky': the value 'hail' is unknown to the model; its channels are 0 there (2 times)"}));
   EXPECT_EQ(refusal([&] { match_data(parsed("id,time,x\nd,0,1\n"), preparation); }),
             "the model was trained with channel 'sky=rain', which '' lacks; expected one of 'x'");
+  EXPECT_EQ(refusal([&] { match_data(parsed("id,time,x,sky\nd,0,no,rain\n"), preparation); }),
+            "the model was trained with numbers in column 'x', which '' fills with texts such as 'no'");
 }
 
 TEST(TablesComeBack, AsTheyWere) {
