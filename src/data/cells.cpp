@@ -106,6 +106,10 @@ bool Columns::is_text(const Column& column) {
 
 double Columns::index_of(Column& column, std::string_view text, std::string_view where) {
   constexpr size_t kMost = 50;
+  if (text.size() > kLongestName)
+    throw std::runtime_error(message(where, ": column ", in_quotes(column.name),
+                                     ": expected a number, or a text of at most ", kLongestName,
+                                     " bytes, got ", text.size(), " bytes"));
   const auto [found, is_new] = column.indices.emplace(text, column.texts.size());
   if (!is_new) return static_cast<double>(found->second);
   if (column.texts.size() == kMost)

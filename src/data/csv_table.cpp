@@ -28,6 +28,9 @@ std::vector<std::string> header_names(const TableRows& rows) {
   for (const Field& field : rows.fields()) {
     if (field.text.empty() && !names.empty())
       refuse(rows.location(field.column), "expected the name of a column, got nothing");
+    if (field.text.size() > kLongestName)
+      refuse(rows.location(field.column), "expected the name of a column, of at most ", kLongestName,
+             " bytes, got ", field.text.size(), " bytes");
     names.emplace_back(field.text.empty() ? kIndexColumn : field.text);
     if (!seen.insert(names.back()).second)
       refuse(rows.location(field.column), "duplicate column ", in_quotes(names.back()));

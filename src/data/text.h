@@ -97,6 +97,9 @@ struct Field {
 std::vector<Field> fields(std::string_view line, char separator, size_t most = static_cast<size_t>(-1));
 size_t field_count(std::string_view line, char separator);
 
+/// Bytes of the name of a column, and of a text that becomes part of the name of a channel.
+inline constexpr size_t kLongestName = 1000;
+
 /// Rows of a table. Quoted fields may contain separators, line ends, and quotes doubled as "".
 class TableRows {
  public:

@@ -22,12 +22,15 @@ std::string set_path(const std::string& folder, const std::string& kind) {
 RunSet load_set(const std::string& folder, const std::string& kind) {
   const std::string path = set_path(folder, kind);
   return read_json_file(path, [&](const Json& json) {
-    RunSet set = {.options = {.folder = folder,
-                              .setup = {.model = json.at("model").get<std::string>(),
-                                        .settings = settings_from_json(json.at("settings")),
-                                        .source = read_fields(json.at("data"), DataConfig{}),
-                                        .initialise_from = json.at("from").get<std::string>()}},
-                  .fingerprint = json.at("fingerprint").get<std::string>()};
+    // member by member: g++ 12 destroys nested members twice if a later initialiser throws
+    RunSet set;
+    set.options.folder = folder;
+    RunSetup& setup = set.options.setup;
+    setup.model = json.at("model").get<std::string>();
+    setup.settings = settings_from_json(json.at("settings"));
+    setup.source = read_fields(json.at("data"), DataConfig{});
+    setup.initialise_from = json.at("from").get<std::string>();
+    set.fingerprint = json.at("fingerprint").get<std::string>();
     if (kind == "fold") {
       set.options.folds = json.at("folds").get<int64_t>();
     } else {

@@ -30,6 +30,13 @@ class Experiment : public ::testing::Test {
   DataSet data_ = two_classes(24);
 };
 
+TEST_F(Experiment, FoldsWithoutAFingerprintAreAnErrorThatNamesTheFile) {
+  const std::string path = folder_.file(
+      "broken/folds.json",
+      R"({"folds": 2, "model": "gru", "settings": {"training": {"epochs": 2}}, "from": "", "data": {}})");
+  EXPECT_EQ(refusal([&] { read_runs(folder_.path("broken")); }).rfind(path + ": ", 0), 0u);
+}
+
 TEST_F(Experiment, DeepJsonOfFoldsIsAnErrorThatNamesTheFile) {
   const std::string deep = "[config] objects and lists are nested deeper than 8 levels";
   std::string objects;
