@@ -67,7 +67,7 @@ void add_groups(GroupMemory& memory, const fs::path& top, const std::string& pat
     const fs::path folder = top / group;
     const int64_t limit = number_in(folder / files.limit);
     if (limit != kUnknownMemory) {
-      // pages of files that nobody uses are given up before the limit is reached
+      // inactive file pages are released before the limit is reached
       int64_t used = number_in(folder / files.used);
       const int64_t cache = value_in(folder / files.statistics, files.cache);
       if (used != kUnknownMemory && cache <= used) used -= cache;

@@ -11,7 +11,7 @@ namespace fastweights {
 inline constexpr int64_t kUnknownMemory = std::numeric_limits<int64_t>::max();
 
 /// The smallest limit of the control groups of this process, version 1 or 2, and the least that is left in
-/// one of them, without pages of files that nobody uses.
+/// one of them, without inactive file pages.
 struct GroupMemory {
   int64_t limit = kUnknownMemory, left = kUnknownMemory;
 };
