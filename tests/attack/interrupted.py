@@ -12,7 +12,7 @@ KINDS = ["kill", "ENOSPC", "EIO", "full", "short"]
 
 class Command:
     """A command that writes below a folder, how it is repeated after its death, and what it must leave. One that
-    can be resumed is a training."""
+    can be resumed writes runs."""
 
     def __init__(self, attack, name, words, prepare=None, resume=None):
         self.attack, self.name, self.words, self.prepare, self.resume = attack, name, words, prepare, resume
@@ -44,7 +44,7 @@ class Command:
     def again(self):
         """The command that a user would type next."""
         run = os.path.join(self.folder, "run")
-        if self.resume and os.path.exists(os.path.join(run, "config.json")):
+        if self.resume and any(os.path.exists(os.path.join(run, name)) for name in ("config.json", "folds.json")):
             return self.resume
         return self.words
 
@@ -82,9 +82,10 @@ def fault(library, folder, kind, call, log):
 
 
 def commands(attack, epochs):
-    """Training, and the commands that replace a file."""
+    """Trainings, and the commands that replace a file."""
     table = set_of_series(attack.path("table.csv"))
-    train = ["train", "spirals:samples=40", "--epochs", str(epochs), *TINY, "--quiet", "--out"]
+    options = ["spirals:samples=40", "--epochs", str(epochs), *TINY, "--out"]
+    train = ["train", "--quiet", *options]
     attack.works(*train, attack.path("model"))
 
     def older(name):
@@ -92,8 +93,15 @@ def commands(attack, epochs):
             with open(os.path.join(folder, name), "w") as file:
                 file.write("an older file\n")
         return prepare
+    def resume(run):
+        return ["train", "--resume", run, "--threads", "1", "--quiet"]
     run = attack.path("train", "run")
-    yield Command(attack, "train", [*train, run], resume=["train", "--resume", run, "--threads", "1", "--quiet"])
+    yield Command(attack, "train", [*train, run], resume=resume(run))
+    run = attack.path("folds", "run")
+    yield Command(attack, "folds", [*train, run, "--folds", "3"], resume=resume(run))
+    # repeated, a comparison is resumed
+    compare = ["compare", "--models", "delta-cde,oja-cde", *options, attack.path("compare", "run")]
+    yield Command(attack, "compare", compare, resume=compare)
     yield Command(attack, "convert-csv", ["data", "convert", table, "--out", attack.path("convert-csv", "a.csv")],
                   older("a.csv"))
     yield Command(attack, "convert-npz", ["data", "convert", table, "--out", attack.path("convert-npz", "a.npz")],
@@ -164,7 +172,8 @@ def kills(attack):
 def random_kills(attack):
     """Random kills, one after another until the command has finished."""
     some = list(commands(attack, epochs=30))
-    weights = [6, 1, 1, 1, 1]
+    # most of the kills hit what can be resumed
+    weights = [6 if command.resume else 2 for command in some]
     start = min(command.seconds for command in some) * 0.6
     while attack.time_left() > 0:
         command = attack.random.choices(some, weights)[0]

@@ -129,19 +129,22 @@ def write(path, data):
     return path
 
 
+# files of a run, of folds and of a comparison that do not depend on the clock or the machine, but for the seconds
+LASTING = ["model.safetensors", "config.json", "data.json", "metrics.jsonl", "result.json", "folds.json",
+           "predictions.csv", "comparison.json"]
+
+
 def without_times(metrics):
-    """metrics.jsonl as bytes, without the seconds of each epoch."""
-    return re.sub(rb'"seconds":[^,}]*,?', b"", metrics)
+    """metrics.jsonl or comparison.json as bytes, without the seconds of each epoch."""
+    return re.sub(rb'"seconds[a-z_]*":[^,}]*,?', b"", metrics)
 
 
 def run_bytes(folder):
-    """What two runs with the same settings have in common; None for a file that is not there."""
-    def get(name):
-        path = os.path.join(folder, name)
-        return read(path) if os.path.exists(path) else None
-    metrics = get("metrics.jsonl")
-    return {"files": sorted(os.listdir(folder)), "model.safetensors": get("model.safetensors"),
-            "result.json": get("result.json"), "metrics.jsonl": metrics and without_times(metrics)}
+    """What two runs, or folders of runs, with the same settings have in common."""
+    paths = [os.path.join(parent, name) for parent, _, names in os.walk(folder) for name in names]
+    found = {os.path.relpath(path, folder): without_times(read(path)) for path in paths
+             if os.path.basename(path) in LASTING}
+    return {**found, "files": sorted(os.path.relpath(path, folder) for path in paths)}
 
 
 def differences(found, expected):
