@@ -77,10 +77,7 @@ bool reads_feed_forward(const ModelConfig& config) {
   return a.get_if<FastWeights>() || a.get_if<TensorMap>() || a.get_if<DiscreteFwp>() || a.get_if<OdeRfwp>();
 }
 
-// returns whether the exact modes are exact
-bool check_parameters(const GradcheckCommand& command) {
-  const ModelConfig config = chosen_config(command);
-  const Model model(config, {.seed = command.seed, .type = at::kDouble});
+ModelInput random_input(const GradcheckCommand& command, const ModelConfig& config) {
   SyntheticSeries options = command.series;
   options.channels = config.channels;
   options.seed = command.seed;
@@ -93,6 +90,14 @@ bool check_parameters(const GradcheckCommand& command) {
                                               .seed = command.seed + 1})
                                 .values.slice(0, 0, options.samples);
   }
+  return input;
+}
+
+// returns whether the exact modes are exact
+bool check_parameters(const GradcheckCommand& command) {
+  const ModelConfig config = chosen_config(command);
+  const Model model(config, {.seed = command.seed, .type = at::kDouble});
+  const ModelInput input = random_input(command, config);
   // a tensor map has no rule
   const auto* fast = config.architecture.get_if<FastWeights>();
   const std::string rule = fast                                      ? "rule " + fast->rule
@@ -100,8 +105,8 @@ bool check_parameters(const GradcheckCommand& command) {
                                                                      : command.model;
   std::printf("%s, %lld parameters, float64, synthetic series: %lld of up to %lld points in %lld channels\n",
               rule.c_str(), static_cast<long long>(model.parameter_count()),
-              static_cast<long long>(options.samples), static_cast<long long>(options.length),
-              static_cast<long long>(options.channels));
+              static_cast<long long>(command.series.samples), static_cast<long long>(command.series.length),
+              static_cast<long long>(config.channels));
   std::printf("computed by %s\n", model.forward(input).backend.c_str());
   std::printf("errors of directional derivatives against central differences, relative to |gradient|\n\n");
   std::printf("%-28s %7s %10s %10s %12s %10s\n", "parameter", "size", "|gradient|", "exact", "checkpointed",
