@@ -31,7 +31,7 @@ std::string unknown_command(const CLI::App& program, const std::string& word) {
     if (command->get_name() == word) return {};
     known += (known.empty() ? "" : ", ") + command->get_name();
   }
-  return "there is no command '" + word + "'; there are " + known;
+  return "unknown command '" + word + "'; expected one of " + known;
 }
 
 constexpr int kWrongCommandLine = 2;
@@ -55,7 +55,7 @@ std::string unknown_option(const CLI::App& program, int argc, char** argv) {
     const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
     if (word.rfind("--", 0) != 0 || std::find(names.begin(), names.end(), word) != names.end()) continue;
     const std::string close = nearest(word, names);
-    return "there is no option " + word +
+    return "unknown option " + word +
            (close.empty() ? "; see fastweights " + app->get_name() + " --help" : "; the nearest is " + close);
   }
   const std::vector<std::string> extras = program.remaining(true);

@@ -22,8 +22,8 @@ void set_sizes(ProgrammerConfig& config, const Sizes& sizes) {
 }
 
 void check_name(const std::string& model, const std::vector<std::string>& known) {
-  FW_CHECK(std::find(known.begin(), known.end(), model) != known.end(), "[published] there is no model '",
-           model, "'", suggestion(model, known));
+  FW_CHECK(std::find(known.begin(), known.end(), model) != known.end(), "[published] unknown model '", model,
+           "'", suggestion(model, known));
 }
 
 bool begins_with(const std::string& text, const std::string& beginning) {

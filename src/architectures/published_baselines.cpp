@@ -158,8 +158,8 @@ Architecture row_baseline(const std::string& model, Intensity intensity) {
 
 ModelConfig baseline(const std::string& model, Intensity intensity) {
   const Names& known = baseline_models();
-  FW_CHECK(std::find(known.begin(), known.end(), model) != known.end(), "[published] there is no model '",
-           model, "'", suggestion(model, known));
+  FW_CHECK(std::find(known.begin(), known.end(), model) != known.end(), "[published] unknown model '", model,
+           "'", suggestion(model, known));
   const bool continuous = model == "ncde" || model == "gruode" || model == "mygruode";
   return {.channels = continuous ? 21 : 41,
           .outputs = 10,

@@ -84,7 +84,7 @@ std::vector<std::string> model_names() {
 
 void refuse_model(const std::string& name) {
   const std::string close = suggestion(name, model_names());
-  FW_CHECK(false, "there is no model '", name, "'",
+  FW_CHECK(false, "unknown model '", name, "'",
            close.empty() ? "; 'fastweights models' lists the names" : close);
 }
 

@@ -192,7 +192,7 @@ void FieldReader::check_unknown() const {
     std::vector<std::string> keys = known_;
     for (const auto& [other, needs] : unused_) keys.push_back(other);
     FW_CHECK(
-        false, "[config] there is no key '", where_, shortened_text(key), "'",
+        false, "[config] unknown key '", where_, shortened_text(key), "'",
         suggestion(key, keys, [&](const std::string& other) { return in_plain_quotes(where_ + other); }));
   }
 }

@@ -240,7 +240,7 @@ const Tableau& tableau(std::string_view name) {
     if (t.name == name) return t;
     known += (known.empty() ? "" : ", ") + t.name;
   }
-  throw std::invalid_argument(message("[tableau] there is no method '", name, "'; known are ", known));
+  throw std::invalid_argument(message("[tableau] unknown method '", name, "'; expected one of ", known));
 }
 
 std::vector<double> adams_bashforth(int order) {

@@ -13,7 +13,8 @@ int64_t PreparedBatch::bytes() const { return contents_->bytes(); }
 
 PreparedBatch PreparedBatch::select(const std::vector<int64_t>& samples) const {
   for (const int64_t b : samples)
-    FW_CHECK(b >= 0 && b < this->samples(), "[model] there is no sample ", b, " among ", this->samples());
+    FW_CHECK(b >= 0 && b < this->samples(), "[model] sample ", b, " is out of range for ", this->samples(),
+             " samples");
   return contents_->select(samples);
 }
 

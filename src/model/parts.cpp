@@ -10,18 +10,11 @@
 namespace fastweights {
 namespace {
 
-Rule find_rule(const std::string& name, const std::vector<Rule>& custom_rules) {
-  for (const std::vector<Rule>& rules : {all_rules(), custom_rules}) {
-    for (const Rule& rule : rules) {
-      if (rule.name == name) return rule;
-    }
-  }
-  FW_CHECK(false, "[model] there is no rule '", name, "'");
-}
-
 nn::Wiring make_wiring(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules) {
   nn::Wiring wiring;
-  wiring.rule = find_rule(c.rule, custom_rules);
+  const Rule* rule = find_rule(c.rule, custom_rules);
+  FW_CHECK(rule, "[model] unknown rule '", c.rule, "'");
+  wiring.rule = *rule;
   wiring.drive = c.drive;
   wiring.learning_rate = c.learning_rate;
   wiring.value_activation = c.value_activation;

@@ -96,16 +96,11 @@ void check_rule(const ProgrammerConfig& c, const std::vector<Rule>& custom_rules
              "' needs a name and a slope");
     known.push_back(rule.name);
   }
-  FW_CHECK(std::find(known.begin(), known.end(), c.rule) != known.end(), "[config] rule cannot be '", c.rule,
-           "'", suggestion(c.rule, known), ", and custom rules must be passed in custom_rules");
-  FW_CHECK(c.value_activation == ValueActivation::Tanh || c.rule != "delta_post",
-           "[config] value_activation none contradicts rule delta_post, which takes the tanh after the "
-           "subtraction; use delta_pre");
-  for (const Rule& rule : custom_rules) {
-    FW_CHECK(
-        c.value_activation == ValueActivation::Tanh || rule.name != c.rule || rule.value == ValueForm::Tanh,
-        "[config] value_activation none contradicts rule ", c.rule, ", whose values have no tanh");
-  }
+  const Rule* rule = find_rule(c.rule, custom_rules);
+  FW_CHECK(rule, "[config] rule cannot be '", c.rule, "'", suggestion(c.rule, known),
+           ", and custom rules must be passed in custom_rules");
+  FW_CHECK(c.value_activation == ValueActivation::Tanh || rule->value == ValueForm::Tanh,
+           "[config] value_activation none contradicts rule ", c.rule, ", whose values have no tanh");
 }
 
 void check_drive(const ProgrammerConfig& c) {
@@ -119,16 +114,6 @@ void check_drive(const ProgrammerConfig& c) {
            " distinguishes x from x', and with control.kind log_signature both are the log-signature; take "
            "drive x "
            "or derivative");
-}
-
-// the rule of that name, if the library or the program has it
-const Rule* find_rule(const std::string& name, const std::vector<Rule>& custom_rules) {
-  for (const std::vector<Rule>* rules : {&all_rules(), &custom_rules}) {
-    for (const Rule& rule : *rules) {
-      if (rule.name == name) return &rule;
-    }
-  }
-  return nullptr;
 }
 
 // why this model has no flow, or an empty text
@@ -194,6 +179,15 @@ void check_deterministic(const ProgrammerConfig& c) {
 }
 
 }  // namespace
+
+const Rule* find_rule(const std::string& name, const std::vector<Rule>& custom_rules) {
+  for (const std::vector<Rule>* rules : {&all_rules(), &custom_rules}) {
+    for (const Rule& rule : *rules) {
+      if (rule.name == name) return &rule;
+    }
+  }
+  return nullptr;
+}
 
 ProgrammerConfig::ProgrammerConfig(const ModelConfig& config)
     : channels(config.channels), static_features(config.static_features), outputs(config.outputs) {

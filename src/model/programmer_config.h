@@ -21,6 +21,9 @@ inline int64_t signal_size(const ProgrammerConfig& config) {
   return signal_size(config.channels, config.control);
 }
 
+/// The rule of that name among those of the library and the program; null if neither has it.
+const Rule* find_rule(const std::string& name, const std::vector<Rule>& custom_rules);
+
 /// The solver with what the configuration leaves to be chosen: method, and parts of a step.
 SolverConfig chosen_solver(const ProgrammerConfig& config, const std::vector<Rule>& custom_rules);
 

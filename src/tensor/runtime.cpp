@@ -16,8 +16,8 @@ int thread_count() { return at::get_num_threads(); }
 void set_thread_count(int threads) { at::set_num_threads(threads); }
 
 at::Device find_device(const std::string& name) {
-  FW_CHECK(name == "cpu" || name == "cuda" || name == "auto", "[device] there is no device '", name,
-           "'; there are cpu, cuda and auto");
+  FW_CHECK(name == "cpu" || name == "cuda" || name == "auto", "[device] unknown device '", name,
+           "'; expected cpu, cuda or auto");
   if (name == "cpu") return at::kCPU;
   const std::string refusal = device_refusal();
   if (refusal.empty()) return at::Device(at::kCUDA, 0);

@@ -34,7 +34,7 @@ Settings preset_settings(const std::string& preset, const std::string& model) {
     }
     return settings;
   }
-  FW_CHECK(false, "there is no preset '", preset, "'; there are ", known);
+  FW_CHECK(false, "unknown preset '", preset, "'; expected one of ", known);
 }
 
 std::vector<std::pair<std::string, std::string>> model_summary(const ModelConfig& config) {

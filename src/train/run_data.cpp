@@ -157,7 +157,7 @@ Run open_run(const std::string& folder, const DataSet& data, const Preparation& 
 
 RunConfig read_run_config(const std::string& folder) {
   if (!std::filesystem::exists(folder + "/config.json"))
-    throw std::runtime_error(message(folder, " is not the folder of a run: there is no config.json in it"));
+    throw std::runtime_error(message(folder, " is not the folder of a run: it has no config.json"));
   return read_json_file(folder + "/config.json", [](Json json) {
     // runs of an earlier version: model time was time
     if (json.contains("prepare") && json["prepare"].is_object() && !json["prepare"].contains("usual_gaps"))
@@ -222,8 +222,8 @@ PartSamples choose_part(const std::string& run, const DataSet& data, const std::
   if (name.empty() && !own && !has_part(data, Part::Test)) return {"all", all_samples(data)};
   const Split parts = parts_for(folder, data, own);
   PartSamples chosen = {name.empty() ? "test" : name, {}};
-  FW_CHECK(chosen.name == "train" || chosen.name == "validation" || chosen.name == "test",
-           "there is no part '", chosen.name, "'; there are train, validation, test and all");
+  FW_CHECK(chosen.name == "train" || chosen.name == "validation" || chosen.name == "test", "unknown part '",
+           chosen.name, "'; expected train, validation, test or all");
   chosen.samples = chosen.name == "train"        ? parts.train
                    : chosen.name == "validation" ? parts.validation
                                                  : parts.test;

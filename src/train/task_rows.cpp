@@ -13,7 +13,7 @@ Rows rows_of(at::IntArrayRef offsets, const std::vector<int64_t>& samples) {
   const auto count = static_cast<int64_t>(offsets.size()) - 1;
   Rows rows;
   for (const int64_t b : samples) {
-    FW_CHECK(b >= 0 && b < count, "[batch] there is no sample ", b, " among ", count);
+    FW_CHECK(b >= 0 && b < count, "[batch] sample ", b, " is out of range for ", count, " samples");
     for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) rows.index.push_back(i);
     rows.offsets.push_back(static_cast<int64_t>(rows.index.size()));
   }

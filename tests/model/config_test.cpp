@@ -75,15 +75,14 @@ std::string read_error(const std::string& text) {
 }
 
 TEST(ModelConfig, AnUnknownKeyIsNamedWithTheNearestOne) {
-  EXPECT_EQ(read_error(R"({"chanels": 3})"), "[config] there is no key 'chanels'; the nearest is 'channels'");
+  EXPECT_EQ(read_error(R"({"chanels": 3})"), "[config] unknown key 'chanels'; the nearest is 'channels'");
   EXPECT_EQ(read_error(R"({"control": {"knd": "hold"}})"),
-            "[config] there is no key 'control.knd'; the nearest is 'control.kind'");
+            "[config] unknown key 'control.knd'; the nearest is 'control.kind'");
   EXPECT_EQ(read_error(R"({"solver": {"stepsize": 1}})"),
-            "[config] there is no key 'solver.stepsize'; the nearest is 'solver.step_size'");
+            "[config] unknown key 'solver.stepsize'; the nearest is 'solver.step_size'");
   // of another group
-  EXPECT_EQ(read_error(R"({"solver": {"channels": 1}})").find("[config] there is no key 'solver.channels'"),
-            0u);
-  EXPECT_EQ(read_error(R"({"": 1})").find("[config] there is no key ''"), 0u);
+  EXPECT_EQ(read_error(R"({"solver": {"channels": 1}})").find("[config] unknown key 'solver.channels'"), 0u);
+  EXPECT_EQ(read_error(R"({"": 1})").find("[config] unknown key ''"), 0u);
   // a key of a megabyte does not come back whole
   EXPECT_LT(read_error("{\"" + std::string(100'000, 'k') + "\": 1}").size(), 300u);
 }
@@ -137,7 +136,7 @@ TEST(ModelConfig, AKeyThatComesTwiceIsAnError) {
   EXPECT_EQ(read_error(R"({"control": {}, "control": {}})"), "[config] the key 'control' comes twice");
   // the same word in another object is another key
   EXPECT_EQ(
-      read_error(R"({"control": {"kind": "hold"}, "solver": {"kind": 1}})").find("[config] there is no key"),
+      read_error(R"({"control": {"kind": "hold"}, "solver": {"kind": 1}})").find("[config] unknown key"),
       0u);
 }
 
@@ -175,13 +174,13 @@ TEST(ModelConfig, OneSettingChangesOneMember) {
 
 TEST(ModelConfig, SettingsThatDoNotFitAreNamed) {
   const std::tuple<std::string, std::string, std::string> cases[] = {
-      {"layrs", "2", "[config] there is no key 'layrs'; the nearest is 'layers'"},
-      {"solver.kind", "2", "[config] there is no key 'solver.kind'"},
-      {"nothing.kind", "2", "[config] there is no key 'nothing'"},
+      {"layrs", "2", "[config] unknown key 'layrs'; the nearest is 'layers'"},
+      {"solver.kind", "2", "[config] unknown key 'solver.kind'"},
+      {"nothing.kind", "2", "[config] unknown key 'nothing'"},
       {"control.kind.more", "2", "[config] control.kind must be a name in quotes"},
       {"rule.more", "2", "[config] rule must be a name in quotes"},
-      {"", "2", "[config] there is no key ''"},
-      {".", "2", "[config] there is no key ''"},
+      {"", "2", "[config] unknown key ''"},
+      {".", "2", "[config] unknown key ''"},
       {"layers", "two", "[config] layers must be an integer, got \"two\""},
       {"layers", "", "[config] layers must be an integer, got \"\""},
       {"layers", "2.5", "[config] layers must be an integer, got 2.5"},

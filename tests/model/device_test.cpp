@@ -62,7 +62,7 @@ class Device : public ::testing::Test {
 
 TEST(DeviceName, WrongNamesAreNamed) {
   EXPECT_EQ(error_message([] { find_device("gpu"); }),
-            "[device] there is no device 'gpu'; there are cpu, cuda and auto");
+            "[device] unknown device 'gpu'; expected cpu, cuda or auto");
   EXPECT_TRUE(find_device("cpu").is_cpu());
 }
 

@@ -168,7 +168,7 @@ TEST_F(ModelFile, MetadataThatDoNotFitAreNamed) {
                  "there is no configuration in the metadata");
   expect_refused([](NamedTensors& f) { f.metadata["config"] = "{"; }, "[config] this is not JSON: ");
   expect_refused([](NamedTensors& f) { f.metadata["config"] = R"({"chanels": 3})"; },
-                 "[config] there is no key 'chanels'; the nearest is 'channels'");
+                 "[config] unknown key 'chanels'; the nearest is 'channels'");
   expect_refused([](NamedTensors& f) { f.metadata["config"] = R"({"heads": 3})"; },
                  "[config] hidden_size 32 is not divisible by heads 3");
   // nothing is reserved for what cannot be meant

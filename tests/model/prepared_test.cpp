@@ -112,7 +112,7 @@ TEST(Prepared, BadUsesGetASentence) {
   const ModelInput input = {.series = four_series()};
   const Model model = small_model();
   const PreparedBatch batch = model.prepare(input);
-  EXPECT_EQ(error_message([&] { batch.select({4}); }), "[model] there is no sample 4 among 4");
+  EXPECT_EQ(error_message([&] { batch.select({4}); }), "[model] sample 4 is out of range for 4 samples");
   EXPECT_EQ(error_message([&] { small_model(baseline(Recurrent{})).forward(batch); }),
             "[model] this batch was prepared by a model of another architecture");
   EXPECT_EQ(error_message([&] { model.forward(batch, {.observe = [](const Time&, const Samples&) {}}); }),

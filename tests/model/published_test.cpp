@@ -111,11 +111,11 @@ TEST(Published, TheTwoLayerModelHasAsManyParametersAsPublished) {
 
 TEST(Published, AnUnknownModelIsNamedWithTheNearestOne) {
   EXPECT_EQ(error_message([] { published::speech("delta_cd"); }),
-            "[published] there is no model 'delta_cd'; the nearest is 'delta_cde'");
+            "[published] unknown model 'delta_cd'; the nearest is 'delta_cde'");
   EXPECT_EQ(error_message([] { published::sepsis("hebb-ode", Intensity::On); }),
-            "[published] there is no model 'hebb-ode'; the nearest is 'hebb_ode'");
+            "[published] unknown model 'hebb-ode'; the nearest is 'hebb_ode'");
   EXPECT_EQ(error_message([] { published::eigenworms("ode_delt", 1); }),
-            "[published] there is no model 'ode_delt'; the nearest is 'ode_delta'");
+            "[published] unknown model 'ode_delt'; the nearest is 'ode_delta'");
   EXPECT_EQ(error_message([] { check_config(published::eigenworms("ode_delta", 0)); }),
             "[config] control.depth must be at least 1, got 0");
 }

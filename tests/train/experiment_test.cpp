@@ -127,7 +127,7 @@ TEST_F(Experiment, PresetsSetTheSizesThatAModelHas) {
   EXPECT_EQ(keys("large", "gru"), "model.hidden_size=128 ");
   EXPECT_EQ(keys("standard", "gru"), "");
   EXPECT_EQ(error_message([&] { keys("smal", "gru"); }),
-            "there is no preset 'smal'; there are small, standard, large");
+            "unknown preset 'smal'; expected one of small, standard, large");
 }
 
 TEST_F(Experiment, ASummaryNamesWhatTheArchitectureHas) {

@@ -37,7 +37,7 @@ TEST(PreparedData, EveryValueIsScaledAndClippedByItself) {
 TEST(PreparedData, OtherNamesAndSamplesAreRefused) {
   const DataSet data = two_classes(4);
   const Preparation p = fit_preparation(data);
-  EXPECT_EQ(error_message([&] { prepare(data, {4}, p); }), "[batch] there is no sample 4 among 4");
+  EXPECT_EQ(error_message([&] { prepare(data, {4}, p); }), "[batch] sample 4 is out of range for 4 samples");
   DataSet other = data;
   other.head.targets = {};
   EXPECT_EQ(error_message([&] { prepare(other, p); }),

@@ -196,7 +196,7 @@ TEST_F(Run, AFolderWithARunIsNotOverwritten) {
   EXPECT_EQ(refusal([&] { train("none", RunStart::Resume); }),
             folder_.path("none/data.json") + ": no such file");
   EXPECT_EQ(refusal([&] { read_run_config(folder_.path("none")); }),
-            folder_.path("none") + " is not the folder of a run: there is no config.json in it");
+            folder_.path("none") + " is not the folder of a run: it has no config.json");
 }
 
 TEST_F(Run, ADamagedCheckpointIsNamed) {
@@ -295,13 +295,13 @@ TEST_F(Run, ConfigurationsHaveNearestNames) {
   const auto refused = [&](const char* model, const Settings& settings) {
     return error_message([&] { make_config(model, settings, data_); });
   };
-  EXPECT_EQ(refused("delta-cdee", {}), "there is no model 'delta-cdee'; the nearest is 'delta-cde'");
+  EXPECT_EQ(refused("delta-cdee", {}), "unknown model 'delta-cdee'; the nearest is 'delta-cde'");
   EXPECT_EQ(refused("delta-cde", {{"trainning", "{}"}}),
-            "[config] there is no key 'trainning'; the nearest is 'training'");
+            "[config] unknown key 'trainning'; the nearest is 'training'");
   EXPECT_EQ(refused("delta-cde", {{"training.epoch", "3"}}),
-            "[config] there is no key 'training.epoch'; the nearest is 'training.epochs'");
+            "[config] unknown key 'training.epoch'; the nearest is 'training.epochs'");
   EXPECT_EQ(refused("delta-cde", {{"model.solver.metod", "rk4"}}),
-            "[config] there is no key 'model.solver.metod'; the nearest is 'model.solver.method'");
+            "[config] unknown key 'model.solver.metod'; the nearest is 'model.solver.method'");
   EXPECT_NE(refused("delta-cde", {{"split.rule", "foldz"}}).find("the nearest is 'folds'"),
             std::string::npos);
 }

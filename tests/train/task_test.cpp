@@ -381,7 +381,7 @@ TEST(Task, TheTruthIsThatOfABatch) {
 TEST(Task, SamplesThatAreNotThereAreRefused) {
   const TrainData data = train_data(two_classes(8));
   EXPECT_EQ(error_message([&] { make_batch(data.train, data.preparation, data.task, {6}, 1); }),
-            "[batch] there is no sample 6 among 6");
+            "[batch] sample 6 is out of range for 6 samples");
 }
 
 }  // namespace
