@@ -136,8 +136,7 @@ TEST(ModelConfig, AKeyThatComesTwiceIsAnError) {
   EXPECT_EQ(read_error(R"({"control": {}, "control": {}})"), "[config] the key 'control' comes twice");
   // the same word in another object is another key
   EXPECT_EQ(
-      read_error(R"({"control": {"kind": "hold"}, "solver": {"kind": 1}})").find("[config] unknown key"),
-      0u);
+      read_error(R"({"control": {"kind": "hold"}, "solver": {"kind": 1}})").find("[config] unknown key"), 0u);
 }
 
 TEST(ModelConfig, DeepNestingIsAnErrorAndNoCrash) {
