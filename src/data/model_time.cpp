@@ -118,11 +118,13 @@ void check_times(const DataSet& data, const Preparation& p) {
 }  // namespace
 
 void fit_time(Preparation& p, const DataSet& data, const std::vector<int64_t>& samples, double least) {
+  // a single missing row is ordinary: how long a series lasts must not depend on it
+  constexpr double kLeastMedians = 2;
   p.median_gap = median_gap(data, samples);
   p.usual_gap = 0;
   if (p.config.usual_gaps > 0)
-    p.usual_gap =
-        std::max({usual_gap_of(observed_gaps(data, samples), p.config.usual_gaps), p.median_gap, least});
+    p.usual_gap = std::max({usual_gap_of(observed_gaps(data, samples), p.config.usual_gaps),
+                            kLeastMedians * p.median_gap, least});
   p.time_scale = 1;
   if (p.config.typical_time > 0) {
     double sum = 0;

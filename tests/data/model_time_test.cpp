@@ -79,10 +79,11 @@ TEST(ModelTime, TheUsualGapIsAQuantileOfGapsBetweenObservedRows) {
   EXPECT_EQ(usual(1), 10);
   EXPECT_EQ(usual(0.99), 7);
   EXPECT_EQ(usual(0.75), 7);
-  // never below the median, which is 2 between rows and 3 between observed rows
-  EXPECT_EQ(usual(0.1), 3);
+  // the median is 2 between rows and 3 between observed rows: twice the former is ordinary
+  EXPECT_EQ(usual(0.1), 4);
+  EXPECT_EQ(usual(0.5), 4);
   EXPECT_EQ(usual(0), 0);
-  EXPECT_EQ(fit_preparation(data, {1}, {.usual_gaps = 0.5}).usual_gap, 10) << "between rows";
+  EXPECT_EQ(fit_preparation(data, {1}, {.usual_gaps = 0.5}).usual_gap, 20) << "twice 10, between rows";
   for (const double share : {-0.1, 1.1})
     EXPECT_EQ(error_message([&] { usual(share); }).rfind("[prepare] usual_gaps must be 0 to 1, got ", 0), 0u);
 }
@@ -96,9 +97,9 @@ TEST(ModelTime, OneEnormousGapDoesNotSetTheScaleOfTime) {
   times[4].back() = 1e9;
   const Preparation p = fit_preparation(one_channel(times, values)),
                     off = fit_preparation(one_channel(times, values), {.usual_gaps = 0});
-  EXPECT_EQ(p.usual_gap, 1);
-  // 30 gaps are 3 units of the time channel; the long one counts as two
-  EXPECT_NEAR(p.time_scale, (30 + 1.0 / 9) / 3, 1e-6);
+  EXPECT_EQ(p.usual_gap, 2);
+  // 30 gaps are 3 units of the time channel; the long one counts as two usual ones
+  EXPECT_NEAR(p.time_scale, (30 + 3.0 / 9) / 3, 1e-6);
   EXPECT_GT(off.time_scale, 1e7);
 }
 

@@ -121,7 +121,7 @@ TEST(ModelTimes, AForecastOfRegularDataDoesNotSaturate) {
   }
   const DataSet data = collect_series({.name = "set", .channels = {"x"}}, all);
   const TrainData forecast = train_data(data, {.kind = TaskKind::Forecast, .horizon = 0.25});
-  EXPECT_EQ(fit_preparation(data).usual_gap, 1);
+  EXPECT_EQ(fit_preparation(data).usual_gap, 2);
   EXPECT_EQ(forecast.preparation.usual_gap, 10);
   const Batch batch = make_batch(forecast.train, forecast.preparation, forecast.task, {0, 7}, 1);
   EXPECT_TRUE(at::equal(batch.input.output_times->times, batch.times));
