@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fastweights/trainer.h"
+#include "fastweights/trained_model.h"
 
 /// Several trained models as one: the mean of their probabilities, or of their values in their own units.
 
