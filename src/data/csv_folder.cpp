@@ -168,7 +168,7 @@ void keep_unused(Series& s, const TableRows& row, const CsvColumns& columns, con
 void add_cells(Series& s, const std::vector<std::string>& cells, size_t& used, size_t limit) {
   if (cells.empty()) return;
   size_t bytes = 0;
-  for (const std::string& cell : cells) bytes += sizeof cell + cell.size();
+  for (const std::string& cell : cells) bytes += sizeof(std::string) + cell.size();
   const std::optional<size_t> more = checked_product({bytes, s.times.size()});
   require_memory(more && *more <= limit ? std::optional(used + *more) : std::nullopt, limit, s.where,
                  "the unused columns of labels.csv");
