@@ -216,7 +216,8 @@ ArffRows plain_rows(const ArffHeader& header, std::string_view line, const Locat
   for (int64_t i = 0; header.nominal && i < header.time_points; ++i) {
     end = line.find(',', i == 0 ? 0 : end + 1);
     if (end == std::string_view::npos)
-      refuse(row, "expected ", header.time_points, " values and the class, got ", i, " commas");
+      refuse(row, "expected ", header.time_points + 1, " fields (", header.time_points,
+             " values and the class), got ", i + 1);
   }
   return {{read_row(line.substr(0, end), header.time_points, row)}, end};
 }

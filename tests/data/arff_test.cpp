@@ -76,7 +76,7 @@ TEST(ArffReader, HeadersSayWhatIsWrong) {
 
 TEST(ArffReader, CasesSayWhatIsWrong) {
   EXPECT_EQ(said(kPlain + "1,x,b\n"), "f:6:3: expected a number or ?, got 'x'");
-  EXPECT_EQ(said(kPlain + "1,b\n"), "f:6:1: expected 2 values and the class, got 1 commas");
+  EXPECT_EQ(said(kPlain + "1,b\n"), "f:6:1: expected 3 fields (2 values and the class), got 2");
   EXPECT_EQ(said(kPlain + "1,2,b,3\n"), "f:6:6: expected the end of the line, got ',3'");
   EXPECT_EQ(said(kPlain + "1,2,\n"), "f:6:5: expected the class, or ? if unknown, got nothing");
   EXPECT_EQ(said(kPlain + "1,2,c\n"), "f:6: unknown class 'c'; the nearest is 'b'");
