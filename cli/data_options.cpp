@@ -188,9 +188,9 @@ void add_data_options(CLI::App& command, DataOptions& options, const std::string
   };
   command
       .add_option_function<double>("--read-limit", take_limit,
-                                   "bytes that reading a file may take, such as 8e9; default: half of the "
-                                   "memory of the machine or control "
-                                   "group")
+                                   "bytes that the text of a file, and separately the data that it "
+                                   "describes, may take, such as 8e9; default: half of the memory of the "
+                                   "machine or control group")
       ->check(CLI::Range(1.0, 9e18))
       ->group(group);
   command.add_option("--cache-dir", options.cache_dir, "folder for cached data (FASTWEIGHTS_CACHE)")

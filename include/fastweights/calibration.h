@@ -30,8 +30,8 @@ Tensor class_counts(const Tensor& classes, int64_t count);
 
 struct CalibrationOptions {
   CalibrationRule rule = CalibrationRule::Automatic;
-  /// Number of epochs of which the model was the best on these predictions. What is not better than class
-  /// frequencies by more than this choice can explain moves towards them.
+  /// Number of epochs of which the model was the best on these predictions. Outputs whose log likelihood
+  /// exceeds that of the class frequencies by less than the logarithm of this number are mixed with them.
   int64_t epochs = 1;
 };
 /// Fits the outputs [M, O] of validation predictions, which are not calibrated. `counts` [K] are those of the

@@ -66,8 +66,10 @@ struct ReadOptions {
   /// Names the unit of numeric times; dates are converted to it: "second", "minute", "hour" or "day".
   std::string time_unit = {};
   SpeechForm speech = SpeechForm::Mfcc;
-  bool skip_bad = false;   ///< omit malformed files of a folder and list them in DataHead::skipped
-  int64_t read_limit = 0;  ///< bytes that reading a file may take; 0: automatic, see docs/data_formats.md
+  bool skip_bad = false;  ///< omit malformed files of a folder and list them in DataHead::skipped
+  /// Bytes that the text of a file, and separately the data that it describes, may take; 0: automatic, see
+  /// docs/data_formats.md.
+  int64_t read_limit = 0;
   /// Called repeatedly with the number of files read so far and their total.
   std::function<void(int64_t, int64_t)> progress = {};
 };
@@ -148,7 +150,8 @@ Preparation fit_preparation(const DataSet& train, const PrepareConfig& config = 
 Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
                             const PrepareConfig& config);
 
-/// Columns without any value, and values more than a million interquartile ranges from the median.
+/// Columns without any value, and values more than a million interquartile ranges from the median (ten for
+/// usual codes of missing values, such as -999).
 std::vector<std::string> data_warnings(const DataSet& data);
 
 /// The data with the preparation's channels, static features, targets and classes. A missing one is an error,

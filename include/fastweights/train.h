@@ -80,9 +80,9 @@ struct Comparison {
   std::string metric = {};        ///< that ranks
   std::vector<ComparedModel> models = {};
 };
-/// Writes comparison.json and comparison.md after each run. Models are ranked by their main metric on the
-/// validation part: accuracy (AUROC for two classes) or mean squared error; ties by the log loss. The table
-/// is in this order.
+/// Writes comparison.json and comparison.md after each run. Models are ranked by training.metric on the
+/// validation part (the default is accuracy, AUROC for two classes, or mean squared error); ties by the log
+/// loss. The table is in this order.
 Comparison compare(const CompareOptions& options, const DataSet& data);
 std::string to_json(const Comparison& comparison);
 std::string markdown_table(const Comparison& comparison);
