@@ -263,8 +263,8 @@ Comparison compare(const CompareOptions& options, const DataSet& data) {
     const ComparedModel row =
         !options.seeds.empty()
             ? train_seeds(seeds_of(options, models[i], setups[i], runs[i]), runs[i], models[i], data, end)
-        : fs::exists(folder + "/result.json") ? finished(models[i], folder)
-                                              : train_model(runs[i], models[i], folder, train, end);
+        : has_finished(folder) ? finished(models[i], folder)
+                               : train_model(runs[i], models[i], folder, train, end);
     if (end == RunEnd::Stopped) {
       comparison.end = end;
       return comparison;

@@ -181,6 +181,12 @@ std::string to_json(const RunResult& result) {
   return json.dump(2);
 }
 
+bool has_finished(const std::string& folder) {
+  const auto there = [&](const char* name) { return std::filesystem::exists(folder + name); };
+  return there("/result.json") && there("/model.safetensors") && there("/report.html") &&
+         there("/model_card.md") && !there("/lock");
+}
+
 RunResult read_result(const std::string& folder) {
   return read_json_file(folder + "/result.json", [](const Json& json) {
     RunResult result = {.best_epoch = json.at("best_epoch").get<int64_t>(),

@@ -47,6 +47,10 @@ EpochsFile read_epochs(const std::string& folder);
 /// Epochs up to that of the checkpoint; later ones are removed from the file and trained again.
 EpochsFile keep_epochs(const std::string& folder, int64_t epochs);
 
+/// Whether a run has written its last file and given up its lock. One that was killed in between is resumed,
+/// which completes its files.
+bool has_finished(const std::string& folder);
+
 /// result.json: metrics without predictions, epochs and model.
 RunResult read_result(const std::string& folder);
 

@@ -20,16 +20,10 @@ Run run_of_set(const RunSet& set, const SetRun& one, const DataSet& data, const 
   return first ? make_run(setup, first->data) : make_run(setup, data);
 }
 
-bool has_finished(const std::string& folder) {
-  for (const char* name : {"/result.json", "/model.safetensors", "/report.html"}) {
-    if (!fs::exists(folder + name)) return false;
-  }
-  return true;
-}
-
 void check_no_run(const RunsOptions& options) {
+  // a first run without a configuration failed before it began
   for (const std::string& name : {std::string("config.json"), std::string("folds.json"),
-                                  std::string("seeds.json"), set_runs(options).front().name})
+                                  std::string("seeds.json"), set_runs(options).front().name + "/config.json"})
     FW_CHECK(!fs::exists(options.folder + "/" + name), "there is a run in ", options.folder,
              " already: resume it with --resume, or choose another folder");
 }

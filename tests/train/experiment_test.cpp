@@ -69,6 +69,10 @@ TEST_F(Experiment, ComparedModelsShareOneSplitAndOneScaling) {
   // finished runs are not repeated
   compare(options, data_);
   EXPECT_EQ(values.size(), 2u);
+  // one that was killed before its last file is completed
+  std::filesystem::remove(folder_.path("compared/gru/model_card.md"));
+  EXPECT_EQ(to_json(compare(options, data_)), to_json(comparison));
+  EXPECT_TRUE(std::filesystem::exists(folder_.path("compared/gru/model_card.md")));
 }
 
 TEST_F(Experiment, AModelThatFailsIsInTheTable) {

@@ -276,6 +276,32 @@ TEST_F(Runs, ResumedRunsAreThoseOfAnUninterruptedSet) {
             std::string::npos);
 }
 
+// killed before its last file, or before the end of its lock
+TEST_F(Runs, UnfinishedFilesOfARunAreCompleted) {
+  const std::string path = folds();
+  const std::string card = path + "/fold-2/model_card.md", lock = path + "/fold-3/lock";
+  std::filesystem::remove(card);
+  folder_.file("folds/fold-2/model_card.md.part-1-f4df69e10b7910f3", "half");
+  folder_.file("folds/fold-3/lock", "1 another-host\n");
+  EXPECT_EQ(resume_runs(path, data_).end, RunEnd::Finished);
+  EXPECT_TRUE(std::filesystem::exists(card));
+  EXPECT_FALSE(std::filesystem::exists(card + ".part-1-f4df69e10b7910f3"));
+  EXPECT_FALSE(std::filesystem::exists(lock));
+}
+
+// a full disk ends the first run before its configuration is written
+TEST_F(Runs, AFirstRunThatCouldNotBeginLeavesTheFolderFree) {
+  const RunsOptions o = options("folds", 3, {});
+  RunsOptions failing = o;
+  failing.train = [&](const fastweights::Run&, const RunOptions& one) -> RunResult {
+    folder_.file("folds/fold-1/environment.json", "{}");
+    EXPECT_EQ(one.folder, folder_.path("folds/fold-1"));
+    throw std::runtime_error("no space left");
+  };
+  EXPECT_EQ(refusal([&] { train_runs(failing, data_); }), "no space left");
+  EXPECT_EQ(train_runs(o, data_).end, RunEnd::Finished);
+}
+
 TEST_F(Runs, ThePartOfFoldsIsOutOfFold) {
   const std::string path = folds();
   PartSamples part = choose_part(path, data_, "table.csv");
