@@ -10,11 +10,12 @@ namespace {
 using testing::error_message;
 
 TEST(JsonFields, DeepNestingIsRefused) {
-  const std::string text(100'000, '[');
-  EXPECT_EQ(error_message([&] { parse_json(text); }),
-            "[config] objects and lists are nested deeper than 8 levels");
-  EXPECT_EQ(error_message([&] { json_setting("key", text); }),
-            "[config] objects and lists are nested deeper than 8 levels");
+  for (const std::string& text : {std::string(100'000, '['), std::string("[[[[[[[[[1]]]]]]]]]")}) {
+    EXPECT_EQ(error_message([&] { parse_json(text); }),
+              "[config] objects and lists are nested deeper than 8 levels");
+    EXPECT_EQ(error_message([&] { json_setting("key", text); }),
+              "[config] objects and lists are nested deeper than 8 levels");
+  }
   EXPECT_EQ(parse_json("[[[[[[[[1]]]]]]]]").dump(), "[[[[[[[[1]]]]]]]]");
 }
 
