@@ -224,7 +224,9 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/device_adam.cpp
   src/train/ensemble.cpp
   src/train/event_file.cpp
+  src/train/first_guess.cpp
   src/train/fit.cpp
+  src/train/fit_first_guess.cpp
   src/train/future.cpp
   src/train/importance.cpp
   src/train/metric_sums.cpp

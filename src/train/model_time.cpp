@@ -9,6 +9,7 @@
 #include "architectures/registry.h"
 #include "base/error.h"
 #include "data/model_time.h"
+#include "train/first_guess.h"
 
 namespace fastweights {
 namespace {
@@ -172,11 +173,14 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
   TaskConfig own = task;
   own.kind = task_kind(data, task);
   const bool forecast = own.kind == TaskKind::Forecast;
-  if (p.usual_gap == 0 || !(forecast || own.kind == TaskKind::Imputation)) return p;
-  // horizons are the question itself: the longest is usual
-  const double gap =
-      data::usual_gap_of(task_gaps(prepare(data, samples, p), own), forecast ? 1 : config.usual_gaps);
-  if (gap > p.usual_gap) data::fit_time(p, data, samples, gap);
+  if (!forecast && own.kind != TaskKind::Imputation) return p;
+  const PreparedData train = prepare(data, samples, p);
+  if (p.usual_gap > 0) {
+    // horizons are the question itself: the longest is usual
+    const double gap = data::usual_gap_of(task_gaps(train, own), forecast ? 1 : config.usual_gaps);
+    if (gap > p.usual_gap) data::fit_time(p, data, samples, gap);
+  }
+  if (config.first_guess == FirstGuess::Automatic) fit_first_guess(p, train, own);
   return p;
 }
 

@@ -28,12 +28,13 @@ constexpr uint64_t kSeed = 1;
 class Collected {
  public:
   void add(const ModelOutput& out, const Batch& batch, const std::vector<int64_t>& samples) {
-    outputs_.push_back(out.outputs.cpu());
+    const auto whole = [&](const Tensor& x) { return batch.guess.defined() ? x + batch.guess : x; };
+    outputs_.push_back(whole(out.outputs.cpu()));
     times_.push_back(batch.times);
     const Tensor counts = out.offsets.slice(0, 1) - out.offsets.slice(0, 0, -1);
     samples_.push_back(at::repeat_interleave(at::tensor(samples, at::kLong), counts));
     if (batch.classes.defined()) classes_.push_back(batch.classes);
-    if (batch.targets.defined()) targets_.push_back(batch.targets);
+    if (batch.targets.defined()) targets_.push_back(whole(batch.targets));
   }
   Predictions all() const {
     const auto joined = [](const std::vector<Tensor>& parts) {

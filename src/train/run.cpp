@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "train/clock.h"
 #include "train/event_file.h"
+#include "train/first_guess.h"
 #include "train/fit.h"
 #include "train/model_time.h"
 #include "train/report_data.h"
@@ -306,6 +307,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
                         " for the test; ", model.parameter_count(), " parameters"));
     for (const std::string& note : data.head.notes) folder.log(note);
     if (!copied.empty()) folder.note(copied);
+    if (const std::string guess = guess_note(data.preparation); !guess.empty()) folder.note(guess);
     if (const std::string gaps = gap_note(run); !gaps.empty()) folder.note(gaps);
   } else {
     result.epochs = open_again(folder, run, trainer);

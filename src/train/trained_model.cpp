@@ -12,6 +12,7 @@
 #include "fastweights/published.h"
 #include "tensor/autograd.h"
 #include "train/ensemble.h"
+#include "train/first_guess.h"
 #include "train/model_time.h"
 #include "train/run_fields.h"
 #include "train/trained_file.h"
@@ -47,6 +48,20 @@ std::vector<TextColumn> texts_from(const Json& json, const char* key) {
   return texts;
 }
 
+Json guesses_json(const std::vector<ChannelGuess>& guesses) {
+  Json list = Json::array();
+  for (const ChannelGuess& guess : guesses)
+    list.push_back({{"harmonics", guess.harmonics}, {"line", guess.line}});
+  return list;
+}
+
+std::vector<ChannelGuess> guesses_from(const Json& json) {
+  std::vector<ChannelGuess> guesses;
+  for (const Json& guess : json)
+    guesses.push_back({guess.at("harmonics").get<int64_t>(), guess.at("line").get<bool>()});
+  return guesses;
+}
+
 Json preparation_json(const Preparation& p) {
   return {{"config", json_of(p.config)},
           {"channels", p.channels},
@@ -63,7 +78,9 @@ Json preparation_json(const Preparation& p) {
           {"median_gap", p.median_gap},
           {"usual_gap", p.usual_gap},
           {"time_scale", p.time_scale},
-          {"count_scale", p.count_scale}};
+          {"count_scale", p.count_scale},
+          {"season", p.season},
+          {"guesses", guesses_json(p.guesses)}};
 }
 
 Preparation preparation_from(const Json& json) {
@@ -86,7 +103,21 @@ Preparation preparation_from(const Json& json) {
   // absent in files of earlier versions, whose model time is time
   if (json.contains("usual_gap")) p.usual_gap = json.at("usual_gap").get<double>();
   if (!json.at("config").contains("usual_gaps")) p.config.usual_gaps = 0;
+  // nor had they first guesses
+  if (!json.at("config").contains("first_guess")) p.config.first_guess = FirstGuess::None;
+  if (json.contains("season")) p.season = json.at("season").get<double>();
+  if (json.contains("guesses")) p.guesses = guesses_from(json.at("guesses"));
   return p;
+}
+
+// one per channel, with a season if any has waves
+bool fits_channels(const std::vector<ChannelGuess>& guesses, const Preparation& p) {
+  constexpr int64_t kMostHarmonics = 64;
+  const bool season = p.season > 0 && std::isfinite(p.season);
+  return (guesses.empty() || guesses.size() == p.channels.size()) &&
+         std::all_of(guesses.begin(), guesses.end(), [&](const ChannelGuess& guess) {
+           return guess.harmonics >= -1 && guess.harmonics <= (season ? kMostHarmonics : 0);
+         });
 }
 
 // lists that belong together have equal lengths, and they are those of the model
@@ -99,8 +130,8 @@ bool fits(const TrainedModel& trained) {
   return flags && p.channel_scales.size() == p.channels.size() &&
          p.static_scales.size() == p.statics.size() && p.target_scales.size() == p.targets.size() &&
          p.median_gap > 0 && p.usual_gap >= 0 && p.time_scale > 0 && p.count_scale > 0 &&
-         p.model_channels() == model.channels && p.model_statics() == model.static_features &&
-         output_count(trained.task.kind, p) == model.outputs;
+         fits_channels(p.guesses, p) && p.model_channels() == model.channels &&
+         p.model_statics() == model.static_features && output_count(trained.task.kind, p) == model.outputs;
 }
 
 Json calibration_json(const Calibration& c) { return {{"scale", c.scale}, {"bias", c.bias}}; }
@@ -347,6 +378,9 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
                       trained.model.forward(batch.input)};
   if (is_classification(trained.task.kind))
     out.output.outputs = calibrated(out.output.outputs, trained.calibration);
+  if (!trained.preparation.guesses.empty())
+    out.output.outputs = out.output.outputs + first_guess(trained.preparation, series, out.times,
+                                                          batch.input.output_times->offsets);
   return out;
 }
 
