@@ -235,6 +235,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/optimise.cpp
   src/train/predict.cpp
   src/train/prediction_intervals.cpp
+  src/train/preparation_json.cpp
   src/train/presets.cpp
   src/train/recorded_step.cpp
   src/train/reference.cpp

@@ -154,6 +154,8 @@ struct Preparation {
   double time_scale = 1, count_scale = 1;  ///< divisors of elapsed time, in median gaps, and of counts
   double season = 0;                       ///< of the first guesses; 0: none
   std::vector<ChannelGuess> guesses = {};  ///< [C], or empty: no first guess
+  /// [C], or empty: mean absolute difference of neighbouring observed values, scaled; the unit of MASE.
+  std::vector<double> naive_errors = {};
 
   int64_t model_channels() const;  ///< of a model's input
   int64_t model_statics() const;   ///< static features of a model's input

@@ -123,6 +123,29 @@ std::string method_note(const ModelConfig& model, double longest_step) {
   return message("; method ", method->name, " may be inaccurate over long steps; see docs/time_and_gaps.md");
 }
 
+// per channel, the mean absolute difference of neighbouring observed values of a series
+std::vector<double> naive_errors(const PreparedData& data) {
+  const int64_t channels = data.values.size(1);
+  const auto* x = data.values.data_ptr<float>();
+  const int64_t* offsets = data.offsets.data_ptr<int64_t>();
+  std::vector<double> errors;
+  for (int64_t c = 0; c < channels; ++c) {
+    double sum = 0, count = 0;
+    for (int64_t b = 0; b < data.samples(); ++b) {
+      double before = NAN;
+      for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
+        const double value = x[i * channels + c];
+        if (std::isnan(value)) continue;
+        sum += std::isnan(before) ? 0 : std::abs(value - before);
+        count += std::isnan(before) ? 0 : 1;
+        before = value;
+      }
+    }
+    errors.push_back(count > 0 ? sum / count : 0);
+  }
+  return errors;
+}
+
 }  // namespace
 
 Tensor model_times(const TaskRows& input, double usual_gap) {
@@ -180,6 +203,7 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
     const double gap = data::usual_gap_of(task_gaps(train, own), forecast ? 1 : config.usual_gaps);
     if (gap > p.usual_gap) data::fit_time(p, data, samples, gap);
   }
+  p.naive_errors = naive_errors(train);
   if (config.first_guess == FirstGuess::Automatic) fit_first_guess(p, train, own);
   return p;
 }

@@ -182,6 +182,11 @@ TEST_F(GuessRun, FollowsTheSeason) {
     const Evaluation again =
         evaluate(load_trained(folder_.path(task)), select_series(data_, run_of("gru", {}).data.split.test));
     EXPECT_NEAR(metric(again.metrics, "mse"), metric(guess.parts.back().metrics, "mse"), 1e-6);
+    // metrics of the channel and of rows ahead are in the results of the run
+    const Json result = parse_json(read_file(folder_.path(task + "/result.json"))).at("test");
+    EXPECT_NEAR(result.at("channels").at("season").at("mase").get<double>(), metric(again.metrics, "mase"),
+                1e-6);
+    EXPECT_EQ(result.contains("rows_ahead"), task == "forecast");
   }
 }
 
