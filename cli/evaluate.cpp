@@ -8,6 +8,7 @@
 #include "data_options.h"
 #include "errors.h"
 #include "progress.h"
+#include "train/run_files.h"
 
 namespace fastweights::cli {
 namespace {
@@ -38,6 +39,7 @@ Json evaluation_json(const TrainedModel& trained, const Evaluation& found) {
     }
   }
   json["intervals"] = intervals;
+  json.update(groups_json(found.groups));
   return json;
 }
 
@@ -46,6 +48,22 @@ std::string how_predicted(const TrainedModel& trained, const PartSamples& part) 
   if (trained.members.empty()) return "";
   return part.members.empty() ? message(", mean of ", trained.members.size(), " models")
                               : ", each predicted by the model that was not trained on it";
+}
+
+// a table of each kind: channels, rows ahead
+void print_groups(const std::vector<MetricsGroup>& groups) {
+  std::string kind;
+  for (const MetricsGroup& group : groups) {
+    if (group.kind != kind) {
+      std::printf("%-20s", group.kind == "channels" ? "in own units" : "rows ahead");
+      for (const auto& [name, value] : group.metrics) std::printf(" %10s", name.c_str());
+      std::printf("\n");
+    }
+    kind = group.kind;
+    std::printf("  %-18s", printable(group.name).c_str());
+    for (const auto& [name, value] : group.metrics) std::printf(" %10.4g", value);
+    std::printf("\n");
+  }
 }
 
 void print(const EvaluateCommand& command, const TrainedModel& trained, const Evaluation& found,
@@ -65,6 +83,7 @@ void print(const EvaluateCommand& command, const TrainedModel& trained, const Ev
     if (!std::isnan(interval.low)) std::printf("  %.4f to %.4f", interval.low, interval.high);
     std::printf("\n");
   }
+  print_groups(found.groups);
   if (!found.at_threshold.empty())
     std::printf("with the threshold %.3f%s chosen on validation: %s\n", trained.threshold,
                 trained.members.empty() ? "" : ", the mean of those", shown(found.at_threshold).c_str());

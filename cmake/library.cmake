@@ -194,6 +194,7 @@ fastweights_layer(architectures ABOVE model nn ops solve tensor kernels base
   src/architectures/row_layer.cpp
   src/architectures/row_memory.cpp
   src/architectures/rows.cpp
+  src/architectures/season.cpp
   src/architectures/standardised.cpp
   src/architectures/baseline.cpp)
 
@@ -223,7 +224,9 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/device_adam.cpp
   src/train/ensemble.cpp
   src/train/event_file.cpp
+  src/train/first_guess.cpp
   src/train/fit.cpp
+  src/train/fit_first_guess.cpp
   src/train/future.cpp
   src/train/importance.cpp
   src/train/metric_sums.cpp
@@ -232,6 +235,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/optimise.cpp
   src/train/predict.cpp
   src/train/prediction_intervals.cpp
+  src/train/preparation_json.cpp
   src/train/presets.cpp
   src/train/recorded_step.cpp
   src/train/reference.cpp

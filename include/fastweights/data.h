@@ -113,6 +113,9 @@ Split split_data(const DataSet& data, const SplitConfig& config = {});
 /// Standard: mean and standard deviation. Robust: median and interquartile range / 1.349.
 enum class Scaling { Standard, Robust, None };
 
+/// Automatic: chosen by the training part for forecasts and imputation; other tasks have none.
+enum class FirstGuess { Automatic, None };
+
 struct PrepareConfig {
   Scaling scaling = Scaling::Standard;
   double clip = 10;          ///< scaled values are clipped to [-clip, clip]; 0: no clipping
@@ -121,6 +124,7 @@ struct PrepareConfig {
   /// Elapsed time (in median gaps) and counts are scaled down so that a mean series ends here; 0: never.
   double typical_time = 3, typical_count = 10;
   double usual_gaps = 0.95;  ///< fraction of usual gaps; model time saturates over longer ones; 0: off
+  FirstGuess first_guess = FirstGuess::Automatic;
 };
 
 struct Scale {
@@ -128,6 +132,16 @@ struct Scale {
 
   double operator()(double x) const { return (x - mean) / deviation; }
   double undo(double x) const { return x * deviation + mean; }
+};
+
+/// The simple prediction of a channel that a model corrects: the mean of the series plus sines and cosines of
+/// the season and its fractions, by ridge regression; and the line between neighbouring residuals, or the
+/// nearest one beyond the ends.
+struct ChannelGuess {
+  int64_t harmonics = -1;  ///< 0: the mean alone, -1: zero, the mean of the training part
+  bool line = false;
+
+  bool operator==(const ChannelGuess&) const = default;
 };
 
 /// Scales and names learned from training data; stored with a model and applied to all data alike.
@@ -140,6 +154,10 @@ struct Preparation {
   std::string time_unit = {};
   double median_gap = 1, usual_gap = 0;    ///< between neighbouring times; see usual_gaps, 0: off
   double time_scale = 1, count_scale = 1;  ///< divisors of elapsed time, in median gaps, and of counts
+  double season = 0;                       ///< of the first guesses; 0: none
+  std::vector<ChannelGuess> guesses = {};  ///< [C], or empty: no first guess
+  /// [C], or empty: mean absolute difference of neighbouring observed values, scaled; the unit of MASE.
+  std::vector<double> naive_errors = {};
 
   int64_t model_channels() const;  ///< of a model's input
   int64_t model_statics() const;   ///< static features of a model's input

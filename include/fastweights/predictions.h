@@ -39,10 +39,20 @@ Tensor in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparat
 /// Half widths of intervals in the units of the targets: [M, O] float64.
 Tensor widths_in_own_units(const Tensor& scaled, const TaskConfig& task, const Preparation& preparation);
 
-/// Classification or regression metrics; with prediction intervals also their `coverage`, the share of known
-/// values inside, and their mean `width`.
+/// Classification or regression metrics; of forecasts and imputation also `smape` and `mase`; with prediction
+/// intervals also their `coverage`, the share of known values inside, and their mean `width`.
 Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const Preparation& preparation,
                  double threshold = 0.5);
+
+/// Metrics of some of the values.
+struct MetricsGroup {
+  std::string kind, name;
+  Metrics metrics = {};
+};
+/// Of forecasts and imputation. Kind `channels`: of each channel, in its own units. Kind `rows_ahead`:
+/// forecasts of the first row, the second, 3 to 4, 5 to 8, ..., of all channels as the model sees them.
+std::vector<MetricsGroup> metrics_by_group(const Predictions& predictions, const TaskConfig& task,
+                                           const Preparation& preparation);
 
 struct ConfidenceInterval {
   double low = 0, high = 0;  ///< NaN where the metric is undefined

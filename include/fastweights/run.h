@@ -127,6 +127,7 @@ struct PartResult {
   int64_t samples = 0;
   Metrics metrics = {};
   ConfidenceIntervals intervals = {};  ///< of the metrics
+  std::vector<MetricsGroup> groups = {};
   std::optional<Predictions> predictions = {};
 };
 

@@ -63,6 +63,8 @@ struct Batch {
   Tensor classes;    // [M] int64, -1: unknown; or undefined
   Tensor targets;    // [M, O] float32, NaN: unknown or not held out; or undefined
   Tensor times;      // [M] float64: of the outputs, as the data have them
+  Tensor
+      guess;  // [M, O] float32: the first guess, to which outputs and targets are differences; or undefined
 };
 
 /// Targets of forecasting and imputation. HeldOut: observed values, which are removed from the input.
@@ -99,7 +101,9 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 Metrics classification_metrics(const Tensor& probabilities, const Tensor& classes, double threshold = 0.5);
 
 /// Predictions and targets [M, O] in the units of the data; NaN is ignored. Mean squared and absolute errors,
-/// and the fraction of variance explained.
+/// and the fraction of variance explained. evaluate() adds two metrics of channels: SMAPE, the mean of twice
+/// the absolute error divided by the sum of the absolute prediction and value, in their own units; MASE, the
+/// mean absolute error divided by Preparation::naive_errors.
 Metrics regression_metrics(const Tensor& predictions, const Tensor& targets);
 
 /// The value of the metric with this name; NaN if it is absent.

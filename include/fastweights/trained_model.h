@@ -41,6 +41,7 @@ struct Evaluation {
   Metrics metrics = {};       ///< empty if the data have no labels or targets
   Metrics at_threshold = {};  ///< for two classes, with the threshold of the model
   ConfidenceIntervals intervals = {}, intervals_at_threshold = {};
+  std::vector<MetricsGroup> groups = {};
   int64_t rows = 0, known = 0;  ///< predictions, and those with a known label or target
   Predictions predictions = {};
 };

@@ -88,8 +88,10 @@ DataShape shape_of(const PreparedData& train, const Preparation& p, TaskKind kin
   return shape;
 }
 
-void use_data_time(const ModelConfig& config, Preparation& preparation) {
-  if (is_fitted(config)) preparation.usual_gap = 0;
+void use_plain_data(const ModelConfig& config, Preparation& preparation) {
+  if (!is_fitted(config)) return;
+  preparation.usual_gap = 0;
+  preparation.guesses.clear();
 }
 
 std::string fit_model(const Model& model, const TrainData& data, int64_t seed) {

@@ -19,8 +19,9 @@ std::vector<std::string> models_for(TaskKind kind);
 /// The shape of training data, for the default options of models.
 DataShape shape_of(const PreparedData& train, const Preparation& preparation, TaskKind kind);
 
-/// Fitted architectures read the times of the data: their model time never saturates.
-void use_data_time(const ModelConfig& config, Preparation& preparation);
+/// Fitted architectures read the times of the data, and predict values themselves: their model time never
+/// saturates, and they have no first guess.
+void use_plain_data(const ModelConfig& config, Preparation& preparation);
 
 /// Fits the parameters, and returns the note of the architecture.
 std::string fit_model(const Model& model, const TrainData& data, int64_t seed);

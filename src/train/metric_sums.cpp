@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -39,6 +40,12 @@ double mean_over(const std::vector<ClassCounts>& counts, Function value) {
 
 double weighted_mean(const std::vector<double>& values, const std::vector<double>& weights, double total) {
   return total > 0 ? std::inner_product(values.begin(), values.end(), weights.begin(), 0.0) / total : NAN;
+}
+
+// twice the error divided by the sum of the sizes
+double relative_error(double guess, double truth) {
+  const double sizes = std::abs(guess) + std::abs(truth);
+  return sizes > 0 ? 2 * std::abs(guess - truth) / sizes : 0;
 }
 
 }  // namespace
@@ -156,10 +163,11 @@ Metrics ClassSums::metrics(const std::vector<double>& weights) const {
 }
 
 RegressionSums::RegressionSums(const Tensor& predictions, const Tensor& targets, const Tensor& half_widths,
-                               const Tensor& groups, int64_t count)
+                               const Tensor& groups, int64_t count, ChannelUnits units)
     : groups_(static_cast<size_t>(count)),
       outputs_(static_cast<size_t>(targets.size(1))),
       intervals_(half_widths.defined()),
+      units_(std::move(units)),
       sums_(groups_ * outputs_) {
   const Tensor y = targets.to(at::kCPU, at::kDouble).contiguous(),
                guess = predictions.detach().to(at::kCPU, at::kDouble).contiguous(),
@@ -182,6 +190,13 @@ RegressionSums::RegressionSums(const Tensor& predictions, const Tensor& targets,
     sums.truth_squares += away * away;
     sums.squares += error * error;
     sums.errors += error;
+    if (!units_.scales.empty())
+      sums.relative += relative_error(units_.scales[output].undo(guess.data_ptr<double>()[i]),
+                                      units_.scales[output].undo(truth));
+    if (!units_.naive_errors.empty() && units_.naive_errors[output] > 0) {
+      sums.stepped += 1;
+      sums.steps += error / units_.naive_errors[output];
+    }
     const double width = intervals_ ? half.data_ptr<double>()[i] : NAN;
     if (std::isnan(width)) continue;
     sums.bounded += 1;
@@ -190,24 +205,29 @@ RegressionSums::RegressionSums(const Tensor& predictions, const Tensor& targets,
   }
 }
 
+void RegressionSums::Sums::add(const Sums& other, double weight) {
+  count += weight * other.count;
+  truth += weight * other.truth;
+  truth_squares += weight * other.truth_squares;
+  squares += weight * other.squares;
+  errors += weight * other.errors;
+  relative += weight * other.relative;
+  stepped += weight * other.stepped;
+  steps += weight * other.steps;
+  bounded += weight * other.bounded;
+  inside += weight * other.inside;
+  width += weight * other.width;
+}
+
 Metrics RegressionSums::metrics(const std::vector<double>& weights) const {
   Sums all;
   double spread = 0;
   for (size_t o = 0; o < outputs_; ++o) {
     Sums one;
     for (size_t g = 0; g < groups_; ++g) {
-      const Sums& of = sums_[g * outputs_ + o];
-      const double w = weights[g];
-      one.count += w * of.count;
-      one.truth += w * of.truth;
-      one.truth_squares += w * of.truth_squares;
-      all.squares += w * of.squares;
-      all.errors += w * of.errors;
-      all.bounded += w * of.bounded;
-      all.inside += w * of.inside;
-      all.width += w * of.width;
+      one.add(sums_[g * outputs_ + o], weights[g]);
     }
-    all.count += one.count;
+    all.add(one, 1);
     // around the mean of each target
     if (one.count > 0) spread += one.truth_squares - one.truth * one.truth / one.count;
   }
@@ -215,10 +235,19 @@ Metrics RegressionSums::metrics(const std::vector<double>& weights) const {
   Metrics metrics = {{"mse", mean(all.squares, all.count)},
                      {"mae", mean(all.errors, all.count)},
                      {"r2", spread > 0 ? 1 - all.squares / spread : NAN}};
+  if (!units_.scales.empty()) metrics.emplace_back("smape", mean(all.relative, all.count));
+  if (!units_.naive_errors.empty()) metrics.emplace_back("mase", mean(all.steps, all.stepped));
   if (!intervals_) return metrics;
   metrics.emplace_back("coverage", mean(all.inside, all.bounded));
   metrics.emplace_back("width", mean(all.width, all.bounded));
   return metrics;
+}
+
+std::vector<int64_t> positions_of(const Tensor& samples) {
+  std::map<int64_t, int64_t> rows;
+  std::vector<int64_t> positions;
+  for (int64_t i = 0; i < samples.size(0); ++i) positions.push_back(rows[samples.data_ptr<int64_t>()[i]]++);
+  return positions;
 }
 
 }  // namespace fastweights

@@ -48,22 +48,32 @@ class ClassSums {
   std::vector<OneAgainstRest> against_rest_;
 };
 
+/// What SMAPE and MASE of channels need; empty: neither.
+struct ChannelUnits {
+  std::vector<Scale> scales = {};         // [O]: of the predictions
+  std::vector<double> naive_errors = {};  // [O]: as predictions are scaled; 0: unknown
+};
+
 /// Of regression_metrics(), by groups of rows: groups [M] int64 from 0 to `count` - 1. Half widths [M, O] of
 /// prediction intervals may be undefined.
 class RegressionSums {
  public:
   RegressionSums(const Tensor& predictions, const Tensor& targets, const Tensor& half_widths,
-                 const Tensor& groups, int64_t count);
+                 const Tensor& groups, int64_t count, ChannelUnits units = {});
   /// `weights`: one per group.
   Metrics metrics(const std::vector<double>& weights) const;
 
  private:
   struct Sums {
     double count = 0, truth = 0, truth_squares = 0, squares = 0, errors = 0;
-    double bounded = 0, inside = 0, width = 0;  // of values with an interval
+    double relative = 0, stepped = 0, steps = 0;  // of SMAPE; of MASE: values, errors in naive errors
+    double bounded = 0, inside = 0, width = 0;    // of values with an interval
+
+    void add(const Sums& other, double weight);
   };
   size_t groups_, outputs_;
   bool intervals_;
+  ChannelUnits units_;
   std::vector<Sums> sums_;  // [G, O]
 };
 
@@ -71,5 +81,8 @@ class RegressionSums {
 /// kinds of units.
 RegressionSums regression_sums(const Predictions& predictions, const TaskConfig& task,
                                const Preparation& preparation, const Tensor& groups, int64_t count);
+
+/// The position of each row among those of its sample, from 0.
+std::vector<int64_t> positions_of(const Tensor& samples);
 
 }  // namespace fastweights

@@ -115,7 +115,8 @@ double metric(const Metrics& metrics, const std::string& name) {
 }
 
 bool larger_is_better(const std::string& name) {
-  static const std::vector<std::string> kErrors = {"mse", "mae", "log_loss", "loss", "ece", "brier", "width"};
+  static const std::vector<std::string> kErrors = {"mse",   "mae",   "log_loss", "loss", "ece",
+                                                   "brier", "width", "smape",    "mase"};
   return std::find(kErrors.begin(), kErrors.end(), name) == kErrors.end();
 }
 

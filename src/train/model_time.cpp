@@ -9,6 +9,7 @@
 #include "architectures/registry.h"
 #include "base/error.h"
 #include "data/model_time.h"
+#include "train/first_guess.h"
 
 namespace fastweights {
 namespace {
@@ -122,6 +123,29 @@ std::string method_note(const ModelConfig& model, double longest_step) {
   return message("; method ", method->name, " may be inaccurate over long steps; see docs/time_and_gaps.md");
 }
 
+// per channel, the mean absolute difference of neighbouring observed values of a series
+std::vector<double> naive_errors(const PreparedData& data) {
+  const int64_t channels = data.values.size(1);
+  const auto* x = data.values.data_ptr<float>();
+  const int64_t* offsets = data.offsets.data_ptr<int64_t>();
+  std::vector<double> errors;
+  for (int64_t c = 0; c < channels; ++c) {
+    double sum = 0, count = 0;
+    for (int64_t b = 0; b < data.samples(); ++b) {
+      double before = NAN;
+      for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
+        const double value = x[i * channels + c];
+        if (std::isnan(value)) continue;
+        sum += std::isnan(before) ? 0 : std::abs(value - before);
+        count += std::isnan(before) ? 0 : 1;
+        before = value;
+      }
+    }
+    errors.push_back(count > 0 ? sum / count : 0);
+  }
+  return errors;
+}
+
 }  // namespace
 
 Tensor model_times(const TaskRows& input, double usual_gap) {
@@ -172,11 +196,15 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
   TaskConfig own = task;
   own.kind = task_kind(data, task);
   const bool forecast = own.kind == TaskKind::Forecast;
-  if (p.usual_gap == 0 || !(forecast || own.kind == TaskKind::Imputation)) return p;
-  // horizons are the question itself: the longest is usual
-  const double gap =
-      data::usual_gap_of(task_gaps(prepare(data, samples, p), own), forecast ? 1 : config.usual_gaps);
-  if (gap > p.usual_gap) data::fit_time(p, data, samples, gap);
+  if (!forecast && own.kind != TaskKind::Imputation) return p;
+  const PreparedData train = prepare(data, samples, p);
+  if (p.usual_gap > 0) {
+    // horizons are the question itself: the longest is usual
+    const double gap = data::usual_gap_of(task_gaps(train, own), forecast ? 1 : config.usual_gaps);
+    if (gap > p.usual_gap) data::fit_time(p, data, samples, gap);
+  }
+  p.naive_errors = naive_errors(train);
+  if (config.first_guess == FirstGuess::Automatic) fit_first_guess(p, train, own);
   return p;
 }
 

@@ -28,12 +28,13 @@ constexpr uint64_t kSeed = 1;
 class Collected {
  public:
   void add(const ModelOutput& out, const Batch& batch, const std::vector<int64_t>& samples) {
-    outputs_.push_back(out.outputs.cpu());
+    const auto whole = [&](const Tensor& x) { return batch.guess.defined() ? x + batch.guess : x; };
+    outputs_.push_back(whole(out.outputs.cpu()));
     times_.push_back(batch.times);
     const Tensor counts = out.offsets.slice(0, 1) - out.offsets.slice(0, 0, -1);
     samples_.push_back(at::repeat_interleave(at::tensor(samples, at::kLong), counts));
     if (batch.classes.defined()) classes_.push_back(batch.classes);
-    if (batch.targets.defined()) targets_.push_back(batch.targets);
+    if (batch.targets.defined()) targets_.push_back(whole(batch.targets));
   }
   Predictions all() const {
     const auto joined = [](const std::vector<Tensor>& parts) {
@@ -122,7 +123,8 @@ RegressionSums regression_sums(const Predictions& predictions, const TaskConfig&
                                const Preparation& preparation, const Tensor& groups, int64_t count) {
   const Predictions& p = predictions;
   if (task.kind != TaskKind::Regression)
-    return RegressionSums(p.outputs, p.targets, p.half_widths, groups, count);
+    return RegressionSums(p.outputs, p.targets, p.half_widths, groups, count,
+                          {preparation.channel_scales, preparation.naive_errors});
   const auto own = [&](const Tensor& x) { return in_own_units(x, task, preparation); };
   const Tensor widths =
       p.half_widths.defined() ? widths_in_own_units(p.half_widths, task, preparation) : Tensor();
@@ -137,6 +139,55 @@ Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const P
     return regression_sums(p, task, preparation, at::zeros_like(p.samples), 1).metrics({1});
   if (!p.classes.defined()) return {};
   return classification_metrics(class_probabilities(p.outputs), p.classes, threshold);
+}
+
+namespace {
+
+// the metrics of some rows, or of all
+Metrics metrics_of_rows(const Predictions& p, const Preparation& preparation, const Tensor& rows) {
+  const auto some = [&](const Tensor& x) { return x.defined() ? x.index_select(0, rows) : x; };
+  return RegressionSums(some(p.outputs), some(p.targets), some(p.half_widths), at::zeros_like(rows), 1,
+                        {preparation.channel_scales, preparation.naive_errors})
+      .metrics({1});
+}
+
+// in the units of the channel
+Metrics metrics_of_channel(const Predictions& p, const Preparation& preparation, size_t channel) {
+  const Scale& scale = preparation.channel_scales[channel];
+  const auto c = static_cast<int64_t>(channel);
+  const auto own = [&](const Tensor& x) {
+    return x.detach().slice(1, c, c + 1).to(at::kDouble) * scale.deviation + scale.mean;
+  };
+  const Tensor widths =
+      p.half_widths.defined() ? p.half_widths.slice(1, c, c + 1) * scale.deviation : Tensor();
+  ChannelUnits units = {.scales = {Scale{}}};
+  if (!preparation.naive_errors.empty())
+    units.naive_errors = {preparation.naive_errors[channel] * scale.deviation};
+  return RegressionSums(own(p.outputs), own(p.targets), widths, at::zeros_like(p.samples), 1, units)
+      .metrics({1});
+}
+
+}  // namespace
+
+std::vector<MetricsGroup> metrics_by_group(const Predictions& predictions, const TaskConfig& task,
+                                           const Preparation& preparation) {
+  const Predictions& p = predictions;
+  const bool forecast = task.kind == TaskKind::Forecast;
+  std::vector<MetricsGroup> groups;
+  if (!(forecast || task.kind == TaskKind::Imputation) || !p.outputs.defined() || !p.targets.defined())
+    return groups;
+  for (size_t c = 0; c < preparation.channels.size(); ++c)
+    groups.push_back({"channels", preparation.channels[c], metrics_of_channel(p, preparation, c)});
+  const Tensor ahead = at::tensor(positions_of(p.samples), at::kLong) + 1;
+  const int64_t last = forecast && ahead.size(0) > 0 ? ahead.max().item<int64_t>() : 0;
+  // 1, 2, 3 to 4, 5 to 8, ...
+  for (int64_t first = 1, to = 1; first <= last; first = to + 1, to *= 2) {
+    const int64_t end = std::min(to, last);
+    const std::string name = first == end ? message(first) : message(first, " to ", end);
+    const Tensor rows = (ahead.ge(first) * ahead.le(end)).nonzero().squeeze(1);
+    groups.push_back({"rows_ahead", name, metrics_of_rows(p, preparation, rows)});
+  }
+  return groups;
 }
 
 Tensor balanced_weights(const Tensor& classes, int64_t count) {

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "fastweights/calibration.h"
+#include "train/metric_sums.h"
 
 namespace fastweights {
 namespace {
@@ -29,13 +30,6 @@ std::vector<Residual> residuals_of(const Predictions& p, const std::vector<int64
       found.push_back({size, p.samples.data_ptr<int64_t>()[row], steps[static_cast<size_t>(row)]});
   }
   return found;
-}
-
-std::vector<int64_t> steps_of(const Tensor& samples) {
-  std::map<int64_t, int64_t> rows;
-  std::vector<int64_t> steps;
-  for (int64_t i = 0; i < samples.size(0); ++i) steps.push_back(rows[samples.data_ptr<int64_t>()[i]]++);
-  return steps;
 }
 
 // The smallest size that is not exceeded with probability `level` in the next series. The weights of n series
@@ -85,7 +79,7 @@ int64_t fewest_for_level(double level) { return static_cast<int64_t>(std::ceil(l
 PredictionIntervals fit_intervals(const Predictions& validation, const TaskConfig& task, double level) {
   FW_CHECK(level >= 0 && level < 1, "[intervals] the level must be in [0, 1), got ", level);
   if (level == 0 || !validation.targets.defined() || !validation.outputs.defined()) return {};
-  const std::vector<int64_t> steps = steps_of(validation.samples);
+  const std::vector<int64_t> steps = positions_of(validation.samples);
   std::vector<std::vector<Residual>> residuals;
   PredictionIntervals out = {.level = level};
   for (int64_t o = 0; o < validation.targets.size(1); ++o) {
@@ -100,7 +94,7 @@ PredictionIntervals fit_intervals(const Predictions& validation, const TaskConfi
 }
 
 Tensor half_widths(const PredictionIntervals& intervals, const Tensor& samples) {
-  const std::vector<int64_t> steps = steps_of(samples);
+  const std::vector<int64_t> steps = positions_of(samples);
   const size_t outputs = intervals.pooled.size(), own = intervals.ahead.size();
   std::vector<double> beyond = intervals.pooled;
   // errors grow with the distance: rows further ahead than any are no more certain than the last

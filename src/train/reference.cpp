@@ -115,6 +115,7 @@ std::vector<std::string> reference_lines(const Run& run, const PartResult& shown
   const RunData& d = run.data;
   Reference reference = {{d.train, d.validation, d.preparation, d.task}, data};
   reference.data.preparation.usual_gap = 0;
+  reference.data.preparation.guesses.clear();
   // every series is its own neighbour in training
   if (shown.name == "train" || !has_any_target(data, d.task) || !has_any_target(d.train, d.task)) return {};
   std::vector<std::string> lines;

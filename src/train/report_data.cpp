@@ -85,6 +85,26 @@ std::vector<report::Curve> curves(const RunResult& result, const TaskConfig& tas
   return out;
 }
 
+// of channels and rows ahead, with the errors of each part
+void add_groups(report::MetricsTable& table, const RunResult& result) {
+  constexpr size_t kMost = 40;
+  const std::vector<MetricsGroup>& groups = result.parts.back().groups;
+  for (size_t g = 0; g < std::min(groups.size(), kMost); ++g) {
+    const MetricsGroup& group = groups[g];
+    const bool channel = group.kind == "channels";
+    report::MetricsRow row = {.name = channel ? "mae of " + group.name : "mae, row " + group.name + " ahead",
+                              .format = "number"};
+    for (const PartResult& part : result.parts) {
+      const auto same = [&](const MetricsGroup& other) {
+        return other.kind == group.kind && other.name == group.name;
+      };
+      const auto found = std::find_if(part.groups.begin(), part.groups.end(), same);
+      row.values.push_back(found == part.groups.end() ? NAN : metric(found->metrics, "mae"));
+    }
+    table.rows.push_back(std::move(row));
+  }
+}
+
 report::MetricsTable metrics_table(const RunResult& result) {
   report::MetricsTable table;
   std::vector<std::string> names;
@@ -108,6 +128,7 @@ report::MetricsTable metrics_table(const RunResult& result) {
     if (std::any_of(intervals.begin(), intervals.end(), known)) row.intervals = std::move(intervals);
     table.rows.push_back(std::move(row));
   }
+  if (!result.parts.empty()) add_groups(table, result);
   return table;
 }
 

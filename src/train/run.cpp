@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "train/clock.h"
 #include "train/event_file.h"
+#include "train/first_guess.h"
 #include "train/fit.h"
 #include "train/model_time.h"
 #include "train/report_data.h"
@@ -133,6 +134,7 @@ void finish(const RunFolder& folder, Trainer& trainer, const Run& run, RunResult
     part.predictions = trained.finished(std::move(*part.predictions));
     part.metrics = evaluate(*part.predictions, trained.task, trained.preparation);
     part.intervals = bootstrap(*part.predictions, trained.task, trained.preparation);
+    part.groups = metrics_by_group(*part.predictions, trained.task, trained.preparation);
   }
   folder.clock("calibration and metrics", watch.lap());
   save_trained(folder / "model.safetensors", *result.trained);
@@ -241,6 +243,22 @@ std::optional<EventFile> open_events(const RunFolder& folder, const RunOptions& 
   return file;
 }
 
+// what is done without validation or test part
+std::vector<std::string> notes_on_parts(const RunData& data) {
+  std::vector<std::string> notes;
+  if (data.validation.samples() == 0)
+    notes.push_back(
+        "there is no validation part, for which there are too few series or none was asked for: the training "
+        "loss selects the epoch, and probabilities and intervals are not fitted");
+  if (data.test.samples() == 0)
+    notes.push_back(
+        message("there is no test part, for which there are too few series or none was asked for: results "
+                "are those of "
+                "the ",
+                data.validation.samples() > 0 ? "validation" : "training", " part, which are too good"));
+  return notes;
+}
+
 // epoch by epoch, until training ends or is stopped
 void train(const RunFolder& folder, Trainer& trainer, const RunOptions& options, const Run& run,
            RunResult& result) {
@@ -304,8 +322,10 @@ RunResult train_run(const Run& run, const RunOptions& options) {
     folder.note(message("a new run: ", data.train.samples(), " series to train on, ",
                         data.validation.samples(), " for validation, ", data.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));
+    for (const std::string& note : notes_on_parts(data)) folder.note(note);
     for (const std::string& note : data.head.notes) folder.log(note);
     if (!copied.empty()) folder.note(copied);
+    if (const std::string guess = guess_note(data.preparation); !guess.empty()) folder.note(guess);
     if (const std::string gaps = gap_note(run); !gaps.empty()) folder.note(gaps);
   } else {
     result.epochs = open_again(folder, run, trainer);

@@ -66,7 +66,7 @@ ModelConfig model_config(const RunSetup& setup, const RunData& data) {
 Run run_of(const RunSetup& setup, RunConfig config, RunData data, double seconds) {
   config.task = data.task;
   config.model = model_config(setup, data);
-  use_data_time(config.model, data.preparation);
+  use_plain_data(config.model, data.preparation);
   return {.config = std::move(config),
           .data = std::move(data),
           .initialise_from = setup.initialise_from,
@@ -156,7 +156,7 @@ Run make_run(const RunConfig& config, const DataSet& data) {
   Stopwatch watch;
   Run run = {.config = config, .data = divide(config, data)};
   run.config.task = run.data.task;
-  use_data_time(config.model, run.data.preparation);
+  use_plain_data(config.model, run.data.preparation);
   run.phases = {{"splitting and scaling", watch.lap()}};
   return run;
 }

@@ -98,7 +98,7 @@ Run reopened(const std::string& folder, const DataSet& data, const Preparation* 
   check_fingerprint(folder, fingerprint(data));
   Run run = {.config = config, .data = divide(config, data, preparation)};
   check_split(folder, run.data.split, config.split);
-  use_data_time(config.model, run.data.preparation);
+  use_plain_data(config.model, run.data.preparation);
   return run;
 }
 
@@ -162,6 +162,9 @@ RunConfig read_run_config(const std::string& folder) {
     // runs of an earlier version: model time was time
     if (json.contains("prepare") && json["prepare"].is_object() && !json["prepare"].contains("usual_gaps"))
       json["prepare"]["usual_gaps"] = 0;
+    // and models predicted values, not differences
+    if (json.contains("prepare") && json["prepare"].is_object() && !json["prepare"].contains("first_guess"))
+      json["prepare"]["first_guess"] = "none";
     // nor were outputs calibrated
     if (json.contains("training") && json["training"].is_object()) {
       Json& training = json["training"];

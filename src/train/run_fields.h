@@ -9,6 +9,7 @@ namespace fastweights {
 
 const Names<SplitRule>& names_of(SplitRule);
 const Names<Scaling>& names_of(Scaling);
+const Names<FirstGuess>& names_of(FirstGuess);
 const Names<TaskKind>& names_of(TaskKind);
 const Names<RateSchedule>& names_of(RateSchedule);
 const Names<ClassWeights>& names_of(ClassWeights);
@@ -61,6 +62,7 @@ inline void visit_fields(PrepareConfig& c, Fields& visit) {
   visit("typical_time", c.typical_time);
   visit("typical_count", c.typical_count);
   visit("usual_gaps", c.usual_gaps);
+  visit("first_guess", c.first_guess);
 }
 
 inline void visit_fields(TaskConfig& c, Fields& visit) {

@@ -20,7 +20,7 @@ namespace {
 Metrics metrics_from(const Json& json) {
   Metrics metrics;
   for (const auto& [name, value] : json.items()) {
-    if (name != "samples" && name != "intervals")
+    if (name != "samples" && !value.is_object())
       metrics.emplace_back(name, value.is_number() ? value.get<double>() : NAN);
   }
   return metrics;
@@ -36,6 +36,18 @@ ConfidenceIntervals metric_intervals_from(const Json& part) {
   for (const auto& [name, ends] : part.at("intervals").items())
     intervals.push_back({name, {end(ends.at(0)), end(ends.at(1))}});
   return intervals;
+}
+
+const std::vector<std::string> kGroupKinds = {"channels", "rows_ahead"};
+
+std::vector<MetricsGroup> groups_from(const Json& part) {
+  std::vector<MetricsGroup> groups;
+  for (const std::string& kind : kGroupKinds) {
+    if (!part.contains(kind)) continue;
+    for (const auto& [name, metrics] : part.at(kind).items())
+      groups.push_back({kind, name, metrics_from(metrics)});
+  }
+  return groups;
 }
 
 Json epoch_json(const TrainEpoch& e) {
@@ -137,6 +149,13 @@ Json result_json(const PartResult& part) {
   Json json = metrics_json(part.metrics);
   json["samples"] = part.samples;
   if (!part.intervals.empty()) json["intervals"] = intervals_json(part.intervals);
+  json.update(groups_json(part.groups));
+  return json;
+}
+
+Json groups_json(const std::vector<MetricsGroup>& groups) {
+  Json json = Json::object();
+  for (const MetricsGroup& group : groups) json[group.kind][group.name] = metrics_json(group.metrics);
   return json;
 }
 
@@ -194,8 +213,8 @@ RunResult read_result(const std::string& folder) {
     for (const char* name : {"train", "validation", "test"}) {
       if (!json.contains(name)) continue;
       const Json& part = json.at(name);
-      result.parts.push_back(
-          {name, part.at("samples").get<int64_t>(), metrics_from(part), metric_intervals_from(part)});
+      result.parts.push_back({name, part.at("samples").get<int64_t>(), metrics_from(part),
+                              metric_intervals_from(part), groups_from(part)});
     }
     FW_CHECK(!result.parts.empty(), "there is no result of train, validation or test in it");
     return result;

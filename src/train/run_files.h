@@ -36,6 +36,9 @@ Json result_json(const PartResult& part);
 /// { name: [low, high] }
 Json intervals_json(const ConfidenceIntervals& intervals);
 
+/// { kind: { name: metrics } }
+Json groups_json(const std::vector<MetricsGroup>& groups);
+
 /// Epochs of metrics.jsonl in their order. Damaged lines, and epochs that come again, are left out.
 struct EpochsFile {
   std::vector<TrainEpoch> epochs = {};

@@ -16,6 +16,11 @@ const Names<Scaling>& names_of(Scaling) {
   return kNames;
 }
 
+const Names<FirstGuess>& names_of(FirstGuess) {
+  static const Names<FirstGuess> kNames = {{FirstGuess::Automatic, "automatic"}, {FirstGuess::None, "none"}};
+  return kNames;
+}
+
 const Names<TaskKind>& names_of(TaskKind) {
   static const Names<TaskKind> kNames = {
       {TaskKind::Automatic, "automatic"},   {TaskKind::Classification, "classification"},

@@ -9,6 +9,7 @@
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 #include "tensor/parallel.h"
+#include "train/first_guess.h"
 #include "train/model_time.h"
 #include "train/task_rows.h"
 
@@ -205,6 +206,10 @@ Batch make_batch(const PreparedData& data, const Preparation& preparation, const
   }
   if (task.kind == TaskKind::Forecast || task.kind == TaskKind::Imputation) {
     batch.targets = input.held_out;
+    if (!preparation.guesses.empty()) {
+      batch.guess = first_guess(preparation, input, batch.times, input.outputs->offsets);
+      if (batch.targets.defined()) batch.targets = batch.targets - batch.guess;
+    }
   } else if (task.kind == TaskKind::StepClassification) {
     if (data.step_labels.defined())
       batch.classes = data.step_labels.index_select(0, int64_tensor(rows.index));

@@ -12,82 +12,14 @@
 #include "fastweights/published.h"
 #include "tensor/autograd.h"
 #include "train/ensemble.h"
+#include "train/first_guess.h"
 #include "train/model_time.h"
+#include "train/preparation_json.h"
 #include "train/run_fields.h"
 #include "train/trained_file.h"
 
 namespace fastweights {
 namespace {
-
-Json scales_json(const std::vector<Scale>& scales) {
-  Json list = Json::array();
-  for (const Scale& scale : scales) list.push_back({scale.mean, scale.deviation});
-  return list;
-}
-
-std::vector<Scale> scales_from(const Json& json) {
-  std::vector<Scale> scales;
-  for (const Json& pair : json) scales.push_back({pair.at(0).get<double>(), pair.at(1).get<double>()});
-  return scales;
-}
-
-Json texts_json(const std::vector<TextColumn>& texts) {
-  Json list = Json::array();
-  for (const TextColumn& text : texts) list.push_back({{"column", text.column}, {"values", text.values}});
-  return list;
-}
-
-// absent in files of earlier versions
-std::vector<TextColumn> texts_from(const Json& json, const char* key) {
-  std::vector<TextColumn> texts;
-  if (!json.contains(key)) return texts;
-  for (const Json& text : json.at(key))
-    texts.push_back(
-        {text.at("column").get<std::string>(), text.at("values").get<std::vector<std::string>>()});
-  return texts;
-}
-
-Json preparation_json(const Preparation& p) {
-  return {{"config", json_of(p.config)},
-          {"channels", p.channels},
-          {"statics", p.statics},
-          {"targets", p.targets},
-          {"classes", p.classes},
-          {"channel_scales", scales_json(p.channel_scales)},
-          {"static_scales", scales_json(p.static_scales)},
-          {"static_flags", p.static_flags},
-          {"channel_texts", texts_json(p.channel_texts)},
-          {"static_texts", texts_json(p.static_texts)},
-          {"target_scales", scales_json(p.target_scales)},
-          {"time_unit", p.time_unit},
-          {"median_gap", p.median_gap},
-          {"usual_gap", p.usual_gap},
-          {"time_scale", p.time_scale},
-          {"count_scale", p.count_scale}};
-}
-
-Preparation preparation_from(const Json& json) {
-  using Texts = std::vector<std::string>;
-  Preparation p = {.config = read_fields(json.at("config"), PrepareConfig{}),
-                   .channels = json.at("channels").get<Texts>(),
-                   .statics = json.at("statics").get<Texts>(),
-                   .targets = json.at("targets").get<Texts>(),
-                   .classes = json.at("classes").get<Texts>(),
-                   .channel_scales = scales_from(json.at("channel_scales")),
-                   .static_scales = scales_from(json.at("static_scales")),
-                   .target_scales = scales_from(json.at("target_scales")),
-                   .static_flags = json.at("static_flags").get<std::vector<int64_t>>()};
-  p.channel_texts = texts_from(json, "channel_texts");
-  p.static_texts = texts_from(json, "static_texts");
-  p.time_unit = json.at("time_unit").get<std::string>();
-  p.median_gap = json.at("median_gap").get<double>();
-  p.time_scale = json.at("time_scale").get<double>();
-  p.count_scale = json.at("count_scale").get<double>();
-  // absent in files of earlier versions, whose model time is time
-  if (json.contains("usual_gap")) p.usual_gap = json.at("usual_gap").get<double>();
-  if (!json.at("config").contains("usual_gaps")) p.config.usual_gaps = 0;
-  return p;
-}
 
 // lists that belong together have equal lengths, and they are those of the model
 bool fits(const TrainedModel& trained) {
@@ -99,8 +31,8 @@ bool fits(const TrainedModel& trained) {
   return flags && p.channel_scales.size() == p.channels.size() &&
          p.static_scales.size() == p.statics.size() && p.target_scales.size() == p.targets.size() &&
          p.median_gap > 0 && p.usual_gap >= 0 && p.time_scale > 0 && p.count_scale > 0 &&
-         p.model_channels() == model.channels && p.model_statics() == model.static_features &&
-         output_count(trained.task.kind, p) == model.outputs;
+         has_valid_guesses(p) && p.model_channels() == model.channels &&
+         p.model_statics() == model.static_features && output_count(trained.task.kind, p) == model.outputs;
 }
 
 Json calibration_json(const Calibration& c) { return {{"scale", c.scale}, {"bias", c.bias}}; }
@@ -317,6 +249,7 @@ Evaluation evaluate(const TrainedModel& trained, const DataSet& data, const Pred
   const Predictions& p = out.predictions;
   out.metrics = evaluate(p, trained.task, trained.preparation);
   out.intervals = bootstrap(p, trained.task, trained.preparation);
+  out.groups = metrics_by_group(p, trained.task, trained.preparation);
   out.rows = p.outputs.defined() ? p.outputs.size(0) : 0;
   if (p.targets.defined()) {
     out.known = p.targets.isfinite().any(1).sum().item<int64_t>();
@@ -347,6 +280,9 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
                       trained.model.forward(batch.input)};
   if (is_classification(trained.task.kind))
     out.output.outputs = calibrated(out.output.outputs, trained.calibration);
+  if (!trained.preparation.guesses.empty())
+    out.output.outputs = out.output.outputs + first_guess(trained.preparation, series, out.times,
+                                                          batch.input.output_times->offsets);
   return out;
 }
 

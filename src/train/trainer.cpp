@@ -54,7 +54,8 @@ void check_names(const TrainConfig& config, const TrainData& data) {
   check_name("metric", config.metric,
              classes ? Names{"accuracy", "balanced_accuracy", "auroc", "average_precision", "f1", "log_loss",
                              "brier", "loss"}
-                     : Names{"mse", "mae", "r2", "loss"});
+             : data.task.kind == TaskKind::Regression ? Names{"mse", "mae", "r2", "loss"}
+                                                      : Names{"mse", "mae", "r2", "smape", "mase", "loss"});
   check_name("threshold_for", config.threshold_for, {"accuracy", "balanced_accuracy", "f1", "none"});
   FW_CHECK(!classes || config.positive_weight == 0 || data.preparation.classes.size() == 2,
            "[train] positive_weight is for two classes, there are ", data.preparation.classes.size());

@@ -1,8 +1,10 @@
+#include "fastweights/predictions.h"
 #include "fastweights/task.h"
 
 #include <cmath>
 #include <set>
 
+#include "fastweights/predictions.h"
 #include "support/support.h"
 
 namespace fastweights {
@@ -203,6 +205,70 @@ TEST(Metrics, OfRegressionByHand) {
   EXPECT_TRUE(std::isnan(metric(regression_metrics(guess, at::full({3, 2}, NAN)), "mse")));
 }
 
+// two channels with values 1 + 2 x and x
+Preparation two_channels() {
+  return {.channels = {"a", "b"}, .channel_scales = {{1, 2}, {0, 1}}, .naive_errors = {0.5, 0}};
+}
+
+// of rows 1, 2 and 3 ahead of one series and row 1 of another
+Predictions four_rows() {
+  Predictions p;
+  p.outputs = at::tensor({1.0, 1.0, 1.0, 5.0, -0.5, 2.0, 3.0, 0.0}, at::kDouble).reshape({4, 2});
+  p.targets = at::tensor({0.0, 1.0, 1.0, NAN, -0.5, 1.0, 3.0, 0.0}, at::kDouble).reshape({4, 2});
+  p.samples = at::tensor({0, 0, 0, 1}, at::kLong);
+  p.times = at::arange(4, at::kDouble);
+  return p;
+}
+
+TEST(Metrics, ScaledErrorsOfChannels) {
+  const Metrics m = evaluate(four_rows(), {.kind = TaskKind::Forecast}, two_channels());
+  // in their own units 3 and 1, 3 and 3, 0 and 0, 7 and 7; 1 and 1, 2 and 1, 0 and 0
+  EXPECT_DOUBLE_EQ(metric(m, "smape"), (2 * 2.0 / 4 + 2 * 1.0 / 3) / 7);
+  // channel b has no naive error
+  EXPECT_DOUBLE_EQ(metric(m, "mase"), (1 / 0.5) / 4);
+  Preparation old = two_channels();
+  old.naive_errors.clear();
+  EXPECT_TRUE(std::isnan(metric(evaluate(four_rows(), {.kind = TaskKind::Forecast}, old), "mase")));
+  Preparation targets = two_channels();
+  targets.target_scales = targets.channel_scales;
+  EXPECT_TRUE(std::isnan(metric(evaluate(four_rows(), {.kind = TaskKind::Regression}, targets), "smape")));
+  Predictions none = four_rows();
+  none.targets = at::full({4, 2}, NAN);
+  EXPECT_TRUE(std::isnan(metric(evaluate(none, {.kind = TaskKind::Forecast}, two_channels()), "smape")));
+}
+
+TEST(Metrics, OfChannelsAndRowsAhead) {
+  const TaskConfig task = {.kind = TaskKind::Forecast};
+  const std::vector<MetricsGroup> groups = metrics_by_group(four_rows(), task, two_channels());
+  ASSERT_EQ(groups.size(), 5u);
+  EXPECT_EQ(groups[0].kind + groups[0].name + groups[1].name, "channelsab");
+  // in own units
+  EXPECT_DOUBLE_EQ(metric(groups[0].metrics, "mse"), 4.0 / 4);
+  EXPECT_DOUBLE_EQ(metric(groups[0].metrics, "mase"), (2 / 1.0) / 4);
+  EXPECT_DOUBLE_EQ(metric(groups[1].metrics, "mae"), 1.0 / 3);
+  EXPECT_TRUE(std::isnan(metric(groups[1].metrics, "mase")));
+  EXPECT_EQ(groups[2].kind + groups[2].name + groups[3].name + groups[4].name, "rows_ahead123");
+  // of row 1 the values 0, 1; 3, 0
+  EXPECT_DOUBLE_EQ(metric(groups[2].metrics, "mse"), 1.0 / 4);
+  EXPECT_DOUBLE_EQ(metric(groups[3].metrics, "mse"), 0);
+  EXPECT_DOUBLE_EQ(metric(groups[4].metrics, "mse"), 1.0 / 2);
+  Predictions longer = four_rows();
+  longer.samples = at::zeros({4}, at::kLong);
+  EXPECT_EQ(metrics_by_group(longer, task, two_channels()).back().name, "3 to 4");
+  EXPECT_EQ(metrics_by_group(four_rows(), {.kind = TaskKind::Imputation}, two_channels()).size(), 2u);
+  EXPECT_TRUE(metrics_by_group(four_rows(), {.kind = TaskKind::Regression}, two_channels()).empty());
+}
+
+TEST(Metrics, NaiveErrorsAreThoseOfTheTrainingPart) {
+  const DataSet data = collect_series({.name = "set", .channels = {"x", "never"}},
+                                      {{.id = "a", .times = {0, 1, 2}, .values = {1, NAN, NAN, NAN, 3, NAN}},
+                                       {.id = "b", .times = {0, 1}, .values = {5, NAN, 4, NAN}},
+                                       {.id = "c", .times = {0, 1}, .values = {0, NAN, 100, NAN}}});
+  const PrepareConfig plain = {.scaling = Scaling::None, .clip = 0};
+  EXPECT_EQ(fit_preparation(data, {0, 1}, plain, {.kind = TaskKind::Forecast}).naive_errors,
+            (std::vector<double>{1.5, 0}));
+}
+
 TEST(Metrics, TheCurveGoesFromCornerToCorner) {
   const MetricCase c = tied_case(3, 33);
   const Roc curve = roc(c.scores, c.positive);
@@ -239,7 +305,7 @@ TEST(Metrics, ProbabilitiesOfOutputs) {
 }
 
 TEST(Metrics, ErrorsAreBetterWhenSmall) {
-  for (const char* name : {"mse", "mae", "log_loss", "loss", "ece", "brier", "width"})
+  for (const char* name : {"mse", "mae", "log_loss", "loss", "ece", "brier", "width", "smape", "mase"})
     EXPECT_FALSE(larger_is_better(name));
   for (const char* name : {"auroc", "accuracy", "f1", "r2", "coverage"}) EXPECT_TRUE(larger_is_better(name));
 }

@@ -88,6 +88,16 @@ TEST_F(Run, LeavesAFolderThatSaysEverything) {
   EXPECT_EQ(notes[1].rfind("memory of a training step: ", 0), 0u) << notes[1];
 }
 
+TEST_F(Run, SaysWhatItDoesWithoutValidationAndTest) {
+  data_ = two_classes(2);
+  std::string notes;
+  RunEvents events;
+  events.note = [&](const std::string& line) { notes += line + "\n"; };
+  train("run", RunStart::Fresh, events);
+  EXPECT_NE(notes.find("there is no validation part"), std::string::npos) << notes;
+  EXPECT_NE(notes.find("results are those of the training part"), std::string::npos) << notes;
+}
+
 TEST_F(Run, StoppedInMidEpochAndResumedItIsTheSame) {
   const std::string expected = whole();
   for (const int64_t steps : {3, 10}) {

@@ -111,7 +111,8 @@ TEST(Task, ABatchIsItsSeriesOneByOne) {
 
 TEST(Task, ForecastHidesTheLastRows) {
   const TaskConfig task = {.kind = TaskKind::Forecast, .horizon = 0.4};
-  const TrainData data = train_data(two_classes(12), task, {.intensity = true});
+  const TrainData data =
+      train_data(two_classes(12), task, {.intensity = true, .first_guess = FirstGuess::None});
   const int64_t* offsets = data.train.offsets.data_ptr<int64_t>();
   for (int64_t b = 0; b < data.train.samples(); ++b) {
     const Batch batch = make_batch(data.train, data.preparation, task, {b}, 1);
@@ -143,8 +144,9 @@ TEST(Task, ForecastOfASingleRowAsksForNothing) {
 
 TEST(Task, ImputationHidesASeededShare) {
   const TaskConfig task = {.kind = TaskKind::Imputation, .hidden = 0.3};
-  const TrainData data =
-      train_data(two_classes(400), task, {.time_channel = false, .intensity = true, .usual_gaps = 0});
+  const TrainData data = train_data(
+      two_classes(400), task,
+      {.time_channel = false, .intensity = true, .usual_gaps = 0, .first_guess = FirstGuess::None});
   std::vector<int64_t> all(300);
   for (size_t b = 0; b < all.size(); ++b) all[b] = static_cast<int64_t>(b);
   const auto batch_of = [&](uint64_t seed) {
