@@ -89,7 +89,7 @@ void print_plan(const Run& run, const DataSet& data, Progress& progress) {
                         data.rows(), " rows, ", data.channels(), " channels",
                         data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
   const ModelConfig& model = run.config.model;
-  progress.note(message("model ", shown(model_summary(model)), "; ", model.channels, " channels in, ",
+  progress.note(message("model  ", shown(model_summary(model)), "  ", model.channels, " channels in, ",
                         model.outputs, " out"));
 }
 
