@@ -118,7 +118,7 @@ std::string class_table(const PredictCommand& command, const TrainedModel& train
                         Session& session) {
   const Predictions p = trained.predict(data, {.members = command.members});
   if (!check_finite(p, data, session)) return "";
-  print_note(p);
+  print_notes(command.data, {p.note});
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
@@ -155,7 +155,7 @@ std::string number_table(const PredictCommand& command, const TrainedModel& trai
                          Session& session) {
   const Predictions p = trained.predict(data, {.targets = Targets::Missing, .members = command.members});
   if (!check_finite(p, data, session)) return "";
-  print_note(p);
+  print_notes(command.data, {p.note});
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
@@ -212,8 +212,8 @@ void run(PredictCommand& command, Session& session) {
   const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
   command.members = out_of_fold_members(command.run, data);
   if (!command.members.empty())
-    std::fprintf(stderr, "note: each series is predicted by the fold that was not trained on it\n");
-  print_notes(notes_on_texts(data, trained.preparation));
+    print_notes(command.data, {"each series is predicted by the fold that was not trained on it"});
+  print_notes(command.data, notes_on_texts(data, trained.preparation));
   const std::string text =
       within_memory("predicting", [&] { return table(command, trained, data, session); });
   if (session.exit_status != 0) return;
@@ -233,6 +233,8 @@ void write_out_of_fold(const std::string& folder, const DataSet& data, Session& 
   command.run = folder;
   command.out = folder + "/predictions.csv";
   command.members = out_of_fold_members(folder, data);
+  // the runs have noted what there is to note
+  command.data.quiet = true;
   const std::string text =
       within_memory("predicting", [&] { return table(command, load_trained(folder), data, session); });
   if (session.exit_status == 0) replace_file(command.out, text);

@@ -305,6 +305,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
                         data.validation.samples(), " for validation, ", data.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));
     for (const std::string& note : data.head.notes) folder.log(note);
+    for (const std::string& file : data.head.skipped) folder.log("skipped: " + file);
     if (!copied.empty()) folder.note(copied);
     if (const std::string gaps = gap_note(run); !gaps.empty()) folder.note(gaps);
   } else {
