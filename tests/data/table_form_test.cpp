@@ -53,6 +53,27 @@ TEST(TableForm, ADecimalCommaIsFoundWhereCommasDoNotSeparate) {
       data, parsed("id,time,x\na,0,\"1,5\"\na,\"0,5\",-2e-3\n", {.table = {.decimal = DecimalMark::Comma}}));
 }
 
+// in which predictions are written
+TEST(TableForm, TheMarksOfATableAreKnown) {
+  const auto marks = [](const std::string& text, const ReadOptions& options = {}) {
+    const SourceColumns source = parsed(text, options).head.source;
+    return std::string{source.separator, source.decimal};
+  };
+  EXPECT_EQ(marks("id,time,x\na,0,1.5\n"), ",.");
+  EXPECT_EQ(marks("id;time;x\na;0;1,5\n"), ";,");
+  EXPECT_EQ(marks("id;time;x\na;0;1.5\n"), ";.");
+  EXPECT_EQ(marks("id\ttime\tx\na\t0,5\t1\n"), "\t,");
+  EXPECT_EQ(marks("id|time|x\na|0|1\n"), "|.");
+  EXPECT_EQ(marks("id,time,x\na,0,\"1,5\"\n", {.table = {.decimal = DecimalMark::Comma}}), ",,");
+  // of a table per series: a mark that any of them has
+  const TestFolder folder;
+  folder.file("set/labels.csv", "id\na\nb\n");
+  folder.file("set/a.csv", "time;x\n0;1\n");
+  folder.file("set/b.csv", "time;x\n0;1,5\n");
+  const SourceColumns source = read_data(folder.path("set")).head.source;
+  EXPECT_EQ((std::string{source.separator, source.decimal}), ";,");
+}
+
 TEST(TableForm, DecimalMarksAreNotMixed) {
   EXPECT_EQ(
       said("id;time;x\na;0;1.5\na;1;2,5\n"),
