@@ -45,7 +45,7 @@ Metrics evaluate(const Predictions& predictions, const TaskConfig& task, const P
                  double threshold = 0.5);
 
 struct ConfidenceInterval {
-  double low = 0, high = 0;  ///< NaN where the metric is undefined
+  double low = 0, high = 0;  ///< NaN where the metric is undefined, or nothing bounds it
 };
 using ConfidenceIntervals = std::vector<std::pair<std::string, ConfidenceInterval>>;
 
@@ -57,7 +57,8 @@ struct BootstrapOptions {
   double threshold = 0.5;  ///< of two classes
 };
 /// Percentile intervals of all metrics of evaluate(), by drawing series (not rows) with replacement. Each
-/// contains the metric itself.
+/// contains the metric itself. Resamples that are all equal do not bound a metric: accuracy and coverage of
+/// 0 or 1 then have the exact interval for the number of series, and other metrics none.
 ConfidenceIntervals bootstrap(const Predictions& predictions, const TaskConfig& task,
                               const Preparation& preparation, const BootstrapOptions& options = {});
 
