@@ -48,6 +48,9 @@ struct PreparedData {
   Tensor labels;       // [B] int64, -1: unknown; or undefined
   Tensor targets;      // [B, O] float32, NaN: unknown; or undefined
   Tensor step_labels;  // [N] int64, -1: unknown; or undefined
+  /// The first channel of the column of each channel: those of a text column share one. Empty: each has its
+  /// own.
+  std::vector<int64_t> columns = {};  // [C]
 
   int64_t samples() const { return offsets.size(0) - 1; }
 };
@@ -70,7 +73,8 @@ struct Batch {
 /// row.
 enum class Targets { HeldOut, Missing };
 
-/// `seed` and the index of a series in its set choose the values that imputation holds out.
+/// `seed` and the index of a series in its set choose the values that imputation holds out; channels of a
+/// text column are held out together.
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
                  const std::vector<int64_t>& samples, uint64_t seed, Targets targets = Targets::HeldOut);
 

@@ -135,6 +135,16 @@ RaggedSeries pad_single_rows(const Tensor& channels, const Tensor& times, const 
   return {channels.index_select(0, all), new_times, int64_tensor(offsets)};
 }
 
+// the first channel of the column of each channel
+std::vector<int64_t> columns_of_channels(const Preparation& preparation) {
+  if (preparation.channel_texts.empty()) return {};
+  std::vector<int64_t> first(preparation.channels.size());
+  for (const ShownColumn& column : shown_columns(preparation.channels, preparation.channel_texts)) {
+    for (const size_t c : column.channels) first[c] = static_cast<int64_t>(column.channels.front());
+  }
+  return first;
+}
+
 }  // namespace
 
 TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
@@ -186,6 +196,7 @@ PreparedData prepare(const DataSet& data, const std::vector<int64_t>& samples,
   if (!data.labels.empty()) out.labels = int64_tensor(entries_at(data.labels, samples));
   if (!preparation.targets.empty()) out.targets = scaled(data.targets, samples, preparation.target_scales, 0);
   if (!data.step_labels.empty()) out.step_labels = int64_tensor(entries_at(data.step_labels, rows.index));
+  out.columns = columns_of_channels(preparation);
   return out;
 }
 
