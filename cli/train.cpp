@@ -88,6 +88,7 @@ void print_plan(const Run& run, const DataSet& data, Progress& progress) {
   progress.note(message(data.head.name, " (", data.head.origin, "): ", data.samples(), " series, ",
                         data.rows(), " rows, ", data.channels(), " channels",
                         data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
+  progress.note(task_note(data, run.config.task.kind));
   const ModelConfig& model = run.config.model;
   progress.note(message("model  ", shown(model_summary(model)), "  ", model.channels, " channels in, ",
                         model.outputs, " out"));

@@ -25,6 +25,7 @@ struct LabelTable {
   std::vector<std::string> unused = {};              // names of unused columns
   std::vector<std::vector<std::string>> cells = {};  // of each series
   std::vector<Series> series = {};
+  std::string note = {};  // about a column that may have labels; or ""
 };
 
 // labels.csv has no time column, and all columns not named otherwise are static features
@@ -71,6 +72,7 @@ void finish_columns(CsvColumns& columns, LabelTable& table, const TableRows& fir
   table.statics = Columns(columns.names_of(columns.statics), names.texts);
   table.targets = columns.names_of(columns.targets);
   table.unused = columns.names_of(columns.unused);
+  if (columns.label == CsvColumns::kNone) table.note = label_note(names, columns.names_of(columns.channels));
 }
 
 LabelTable parse_labels(std::string_view text, const std::string& file, const ReadOptions& options) {
@@ -347,6 +349,9 @@ DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   if (!options.skip_bad) check_table_counts({labels, list.text}, parsed.series);
   fill_head(parsed.head, table, tables);
   join_notes(parsed.head.notes);
+  const bool steps = std::any_of(parsed.series.begin(), parsed.series.end(),
+                                 [](const Series& s) { return !s.step_labels.empty(); });
+  if (!steps && !table.note.empty()) parsed.head.notes.push_back(table.note);
   return finished(std::move(parsed), options);
 }
 

@@ -168,7 +168,7 @@ Parsed parse_csv(std::string_view text, const std::string& file, const ReadOptio
   parsed.head.targets = columns.names_of(columns.targets);
   parsed.head.source = source_columns(options.columns);
   parsed.head.source.separator = rows.separator();
-  if (!columns.note.empty()) parsed.head.notes.push_back(columns.note);
+  parsed.head.notes = columns.notes;
   if (!rows.next()) refuse(rows.location(1), "expected rows of series after the header, got nothing");
   check_width(rows, columns);
   columns.find_part(rows, options.columns);

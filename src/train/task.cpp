@@ -10,6 +10,7 @@
 #include "tensor/device.h"
 #include "tensor/parallel.h"
 #include "train/model_time.h"
+#include "train/run_fields.h"
 #include "train/task_rows.h"
 
 namespace fastweights {
@@ -164,6 +165,19 @@ TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
   FW_CHECK(!classes || data.classes() > 1, "all series of '", name, "' have the label '",
            data.classes() > 0 ? data.head.classes[0] : "", "'; classification needs two classes");
   return kind;
+}
+
+std::string task_note(const DataSet& data, TaskKind kind) {
+  const std::string task = message("task ", name_of(kind));
+  if (kind != found_kind(data)) return task;
+  if (kind == TaskKind::Forecast)
+    return message(
+        task, ": the data have neither labels (no column '", data.head.source.label,
+        "') nor targets; --label-column or --target-columns names them, --task chooses another task");
+  const char* reason = kind == TaskKind::Classification ? "the series have labels"
+                       : kind == TaskKind::Regression   ? "the series have targets"
+                                                        : "the rows have labels, which vary within series";
+  return message(task, ": ", reason, "; --task chooses another task");
 }
 
 int64_t output_count(TaskKind kind, const Preparation& preparation) {

@@ -299,14 +299,22 @@ TEST(Task, ARowThatIsAloneGetsOneBeforeItThatSaysTheSame) {
 TEST(Task, TheKindIsWhatTheDataHave) {
   DataSet data = two_classes(4);
   EXPECT_EQ(task_kind(data, {}), TaskKind::Classification);
+  EXPECT_EQ(task_note(data, TaskKind::Classification),
+            "task classification: the series have labels; --task chooses another task");
   EXPECT_EQ(output_count(TaskKind::Classification, fit_preparation(data)), 1);
   EXPECT_EQ(task_kind(data, {.kind = TaskKind::Imputation}), TaskKind::Imputation);
+  EXPECT_EQ(task_note(data, TaskKind::Imputation), "task imputation");
   EXPECT_EQ(output_count(TaskKind::Imputation, fit_preparation(data)), 2);
   data.labels = {-1, -1, -1, -1};
   EXPECT_EQ(task_kind(data, {}), TaskKind::Regression);
   EXPECT_EQ(output_count(TaskKind::Regression, fit_preparation(data)), 1);
   data.head.targets = {};
   EXPECT_EQ(task_kind(data, {}), TaskKind::Forecast);
+  data.head.source.label = "outcome";
+  EXPECT_EQ(
+      task_note(data, TaskKind::Forecast),
+      "task forecast: the data have neither labels (no column 'outcome') nor targets; --label-column or "
+      "--target-columns names them, --task chooses another task");
   data.head.classes = {"a", "b", "c"};
   EXPECT_EQ(output_count(TaskKind::Classification, fit_preparation(data)), 3);
   const auto refused = [&](TaskKind kind) { return error_message([&] { task_kind(data, {.kind = kind}); }); };
