@@ -75,7 +75,7 @@ void run(const EvaluateCommand& command, Session& session) {
   move_to_device(trained, command.device);
   const DataConfig source = data_for_model(command.data, command.run, trained.preparation);
   const DataSet all = read(command.data, source);
-  print_notes(command.data, notes_on_texts(all, trained.preparation));
+  print_notes(command.data, match_notes(all, trained.preparation));
   const PartSamples part = choose_part(command.run, all, source.path, command.part);
   const DataSet data = select_series(all, part.samples);
   const Evaluation found =

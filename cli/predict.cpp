@@ -256,7 +256,7 @@ void run(PredictCommand& command, Session& session) {
   command.members = out_of_fold_members(command.run, data);
   if (!command.members.empty())
     print_notes(command.data, {"each series is predicted by the fold that was not trained on it"});
-  print_notes(command.data, notes_on_texts(data, trained.preparation));
+  print_notes(command.data, match_notes(data, trained.preparation));
   const std::string text =
       within_memory("predicting", [&] { return table(command, trained, data, session); });
   if (session.exit_status != 0) return;

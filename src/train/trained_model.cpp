@@ -37,6 +37,19 @@ Json texts_json(const std::vector<TextColumn>& texts) {
   return list;
 }
 
+const char* time_form_name(TimeForm form) {
+  return form == TimeForm::Unknown ? "unknown" : form == TimeForm::Dates ? "dates" : "numbers";
+}
+
+// absent in files of earlier versions
+TimeForm time_form_from(const Json& json) {
+  const std::string name = json.value("time_form", time_form_name(TimeForm::Unknown));
+  for (const TimeForm form : {TimeForm::Unknown, TimeForm::Numbers, TimeForm::Dates}) {
+    if (name == time_form_name(form)) return form;
+  }
+  throw std::invalid_argument("unknown time_form '" + printable(name) + "'");
+}
+
 // absent in files of earlier versions
 std::vector<TextColumn> texts_from(const Json& json, const char* key) {
   std::vector<TextColumn> texts;
@@ -60,6 +73,7 @@ Json preparation_json(const Preparation& p) {
           {"static_texts", texts_json(p.static_texts)},
           {"target_scales", scales_json(p.target_scales)},
           {"time_unit", p.time_unit},
+          {"time_form", time_form_name(p.time_form)},
           {"median_gap", p.median_gap},
           {"usual_gap", p.usual_gap},
           {"time_scale", p.time_scale},
@@ -80,6 +94,7 @@ Preparation preparation_from(const Json& json) {
   p.channel_texts = texts_from(json, "channel_texts");
   p.static_texts = texts_from(json, "static_texts");
   p.time_unit = json.at("time_unit").get<std::string>();
+  p.time_form = time_form_from(json);
   p.median_gap = json.at("median_gap").get<double>();
   p.time_scale = json.at("time_scale").get<double>();
   p.count_scale = json.at("count_scale").get<double>();
