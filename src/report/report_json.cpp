@@ -255,6 +255,7 @@ void visit_fields(BoardRun& r, Visit& visit) {
   visit("name", r.name);
   visit("state", r.state);
   visit("note", r.note);
+  visit("task", r.task);
   visit("model", r.model);
   visit("data", r.data);
   visit("metric", r.metric);

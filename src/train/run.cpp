@@ -170,6 +170,7 @@ void open_fresh(const RunOptions& options, const Run& run, const Trainer& traine
         message("there is a run in ", path, " already: resume it with --resume, or choose another folder"));
   Json environment = environment_json();
   if (!options.command.empty()) environment["command"] = options.command;
+  if (!run.model.empty()) environment["model"] = run.model;
   replace_file(path + "/environment.json", shown_dump(environment, 2) + "\n");
   write_run_data(path, run.data);
   replace_file(path + "/metrics.jsonl", "");
