@@ -43,24 +43,24 @@ Lengths lengths(const DataSet& data) {
   return {all.front(), all[all.size() / 2], all.back()};
 }
 
-struct Channel {
+// of the known values of a column
+struct Summary {
   double missing = 0, mean = NAN, least = NAN, most = NAN;
 };
 
-Channel channel(const DataSet& data, size_t c) {
+Summary summary(const std::vector<double>& table, size_t width, size_t column) {
   double sum = 0, count = 0, least = INFINITY, most = -INFINITY;
-  const size_t channels = data.head.channels.size();
-  for (size_t i = c; i < data.values.size(); i += channels) {
-    const double x = data.values[i];
+  for (size_t i = column; i < table.size(); i += width) {
+    const double x = table[i];
     if (std::isnan(x)) continue;
     sum += x;
     count += 1;
     least = std::min(least, x);
     most = std::max(most, x);
   }
-  const double rows = static_cast<double>(data.rows());
   if (count == 0) return {.missing = 1};
-  return {1 - count / rows, sum / count, least, most};
+  return {1 - count * static_cast<double>(width) / static_cast<double>(table.size()), sum / count, least,
+          most};
 }
 
 double missing_share(const DataSet& data) {
@@ -108,6 +108,17 @@ void print_lengths(const DataSet& data, const Lengths& l) {
                 bar(static_cast<double>(count) / static_cast<double>(most)).c_str());
 }
 
+void print_columns(const char* what, const std::vector<std::string>& names,
+                   const std::vector<double>& table) {
+  if (names.empty()) return;
+  std::printf("\n%-24s %9s %12s %12s %12s\n", what, "missing", "mean", "least", "most");
+  for (size_t c = 0; c < names.size(); ++c) {
+    const Summary x = summary(table, names.size(), c);
+    std::printf("%-24s %7.1f %% %12.5g %12.5g %12.5g\n", printable(names[c]).c_str(), 100 * x.missing, x.mean,
+                x.least, x.most);
+  }
+}
+
 void print_info(const DataSet& data) {
   const Lengths l = lengths(data);
   const DataHead& head = data.head;
@@ -134,12 +145,9 @@ void print_info(const DataSet& data) {
   if (!head.skipped.empty()) std::printf("  skipped          %zu\n", head.skipped.size());
   print_classes(data);
   print_lengths(data, l);
-  std::printf("\n%-24s %9s %12s %12s %12s\n", "channel", "missing", "mean", "least", "most");
-  for (size_t c = 0; c < head.channels.size(); ++c) {
-    const Channel x = channel(data, c);
-    std::printf("%-24s %7.1f %% %12.5g %12.5g %12.5g\n", printable(head.channels[c]).c_str(), 100 * x.missing,
-                x.mean, x.least, x.most);
-  }
+  print_columns("channel", head.channels, data.values);
+  print_columns("static feature", head.statics, data.statics);
+  print_columns("target", head.targets, data.targets);
 }
 
 void print_json(const DataSet& data) {
@@ -188,7 +196,8 @@ void add_data(CLI::App& program, Session& session) {
   app->require_subcommand(1);
   app->add_subcommand("list", "Built-in sets, known sets to fetch, and formats")->callback([] { list(); });
 
-  CLI::App* info = app->add_subcommand("info", "Shapes, lengths, missing values, classes and channels");
+  CLI::App* info =
+      app->add_subcommand("info", "Shapes, lengths, missing values, classes, channels and static features");
   add_data_options(*info, command->data, "data to inspect");
   info->add_flag("--json", command->json, "print one JSON object");
   info->footer("Example:\n  fastweights data info spirals");

@@ -117,7 +117,7 @@ std::string found_path(const DataOptions& options, const std::string& path) {
 ReadOptions read_options(const DataOptions& options, const DataConfig& config) {
   ReadOptions read = config.read;
   read.columns.label_columns = options.label_columns;
-  if (isatty(STDERR_FILENO)) {
+  if (!options.quiet && isatty(STDERR_FILENO)) {
     read.progress = [](int64_t done, int64_t all) {
       std::fprintf(stderr, "\rreading %lld of %lld files%s", static_cast<long long>(done),
                    static_cast<long long>(all), done == all ? "\n" : "");
@@ -242,11 +242,11 @@ bool check_finite(const Predictions& predictions, const DataSet& data, Session& 
   return false;
 }
 
-void print_note(const Predictions& predictions) {
-  if (!predictions.note.empty()) print_list("note", {predictions.note});
+void print_notes(const DataOptions& options, std::vector<std::string> notes) {
+  if (options.quiet) return;
+  std::erase(notes, "");
+  print_list("note", notes);
 }
-
-void print_notes(const std::vector<std::string>& notes) { print_list("note", notes); }
 
 DataSet read(const DataOptions& options, const DataConfig& config) {
   const ReadOptions how = read_options(options, config);
@@ -258,8 +258,8 @@ DataSet read(const DataOptions& options, const DataConfig& config) {
     const std::vector<std::string> warnings = data_warnings(data);
     data.head.notes.insert(data.head.notes.end(), warnings.begin(), warnings.end());
   }
-  print_list("skipped", data.head.skipped);
-  print_list("note", data.head.notes);
+  if (!options.quiet) print_list("skipped", data.head.skipped);
+  print_notes(options, data.head.notes);
   return data;
 }
 

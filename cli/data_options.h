@@ -12,6 +12,7 @@ struct DataOptions {
   std::string data_dir;  ///< relative paths are also searched here
   std::string cache_dir;
   bool no_cache = false;
+  bool quiet = false;  ///< no notes, which the log of a run has, too
   LabelColumns label_columns = LabelColumns::Required;
   /// One for each reading option on the command line: sets its field.
   std::vector<std::function<void(ReadOptions&)>> changes;
@@ -32,11 +33,8 @@ DataSet read(const DataOptions& options, const DataConfig& config);
 /// Whether all outputs are numbers; otherwise says of which series they are not, and sets the exit status.
 bool check_finite(const Predictions& predictions, const DataSet& data, Session& session);
 
-/// The note about gaps, if there is one, on stderr.
-void print_note(const Predictions& predictions);
-
-/// Notes on stderr.
-void print_notes(const std::vector<std::string>& notes);
+/// Notes on stderr, without empty ones, unless the command is quiet.
+void print_notes(const DataOptions& options, std::vector<std::string> notes);
 
 /// Moves a model, or all of an ensemble, to the device of that name; with "auto" a model stays on the CPU if
 /// no GPU can run it.

@@ -94,13 +94,13 @@ void run(const EvaluateCommand& command, Session& session) {
   move_to_device(trained, command.device);
   const DataConfig source = data_for_model(command.data, command.run, trained.preparation);
   const DataSet all = read(command.data, source);
-  print_notes(notes_on_texts(all, trained.preparation));
+  print_notes(command.data, match_notes(all, trained.preparation));
   const PartSamples part = choose_part(command.run, all, source.path, command.part);
   const DataSet data = select_series(all, part.samples);
   const Evaluation found =
       within_memory("predicting", [&] { return evaluate(trained, data, {.members = part.members}); });
   if (!check_finite(found.predictions, data, session)) return;
-  print_note(found.predictions);
+  print_notes(command.data, {found.predictions.note});
   FW_CHECK(!found.metrics.empty() && found.known > 0, data.head.name,
            " has nothing to compare predictions with; use 'fastweights predict'");
   if (found.predictions.classes.defined() && found.known < found.rows)

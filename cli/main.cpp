@@ -10,6 +10,7 @@
 #include <exception>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,17 +23,6 @@
 
 namespace fastweights::cli {
 namespace {
-
-// the error of an unknown command, or nothing; CLI11 itself only says that a command is required
-std::string unknown_command(const CLI::App& program, const std::string& word) {
-  if (word.empty() || word[0] == '-') return {};
-  std::string known;
-  for (const CLI::App* command : program.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == word) return {};
-    known += (known.empty() ? "" : ", ") + command->get_name();
-  }
-  return "unknown command '" + word + "'; expected one of " + known;
-}
 
 constexpr int kWrongCommandLine = 2;
 
@@ -47,27 +37,90 @@ std::vector<std::string> option_names(const CLI::App* app) {
   return names;
 }
 
-std::string unknown_option(const CLI::App& program, int argc, char** argv) {
+// the command that was called, or the program
+const CLI::App& called(const CLI::App& program) {
   const CLI::App* app = &program;
   while (!app->get_subcommands().empty()) app = app->get_subcommands().front();
-  const std::vector<std::string> names = option_names(app);
+  return *app;
+}
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+// the option of that name of an app or of its commands
+const CLI::Option* find_option(const CLI::App& app, const std::string& name) {
+  const CLI::Option* found = app.get_option_no_throw(name);
+  for (const CLI::App* command : commands_of(app)) {
+    if (!found) found = find_option(*command, name);
+  }
+  return found;
+}
+
+std::string without_value(const std::string& word) { return word.substr(0, word.find('=')); }
+
+// the first word that is neither an option of some command nor the value of one; "" if none
+std::string word_for_command(const CLI::App& program) {
+  const std::vector<std::string> words = program.remaining(true);
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i][0] != '-') return words[i];
+    const std::string name = without_value(words[i]);
+    const CLI::Option* option = find_option(program, name);
+    if (!option) return "";
+    if (name == words[i] && option->get_items_expected_min() > 0) ++i;
+  }
+  return "";
+}
+
+// the error of an unknown command, or nothing; CLI11 itself only says that a command is required
+std::string unknown_command(const CLI::App& program) {
+  const CLI::App& app = called(program);
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  const std::string word = word_for_command(program);
+  if (names.empty() || word.empty()) return "";
+  const std::string end = suggestion(word, names);
+  return "unknown command '" + word + "'" + (&app == &program ? "" : " of '" + app.get_name() + "'") +
+         (end.empty() ? "; 'fastweights help' lists the commands" : end);
+}
+
+std::string unknown_option(const CLI::App& program, int argc, char** argv) {
+  const CLI::App& app = called(program);
+  const std::vector<std::string> names = option_names(&app);
   for (int i = 1; i < argc; ++i) {
-    const std::string word = std::string(argv[i]).substr(0, std::string(argv[i]).find('='));
+    const std::string word = without_value(argv[i]);
     if (word.rfind("--", 0) != 0 || std::find(names.begin(), names.end(), word) != names.end()) continue;
     const std::string close = nearest(word, names);
     return "unknown option " + word +
-           (close.empty() ? "; see fastweights " + app->get_name() + " --help" : "; the nearest is " + close);
+           (close.empty() ? "; see fastweights " + app.get_name() + " --help" : "; the nearest is " + close);
   }
   const std::vector<std::string> extras = program.remaining(true);
-  return "unexpected argument '" + (extras.empty() ? "" : extras.front()) + "' for '" + app->get_name() +
-         "'; see fastweights " + app->get_name() + " --help";
+  return "unexpected argument '" + (extras.empty() ? "" : extras.front()) + "' for '" + app.get_name() +
+         "'; see fastweights " + app.get_name() + " --help";
 }
+
+// options of the program, which may follow every command, are in the help of each
+class HelpText : public CLI::Formatter {
+ public:
+  // what follows the groups of options
+  std::string make_subcommands(const CLI::App* app, CLI::AppFormatMode mode) const override {
+    const std::string own = Formatter::make_subcommands(app, mode);
+    const CLI::App* program = app;
+    while (program->get_parent()) program = program->get_parent();
+    if (program == app) return own;
+    const CLI::Option* help = program->get_help_ptr();
+    const auto options = program->get_options(
+        [=](const CLI::Option* option) { return option != help && option->nonpositional(); });
+    return make_group("All commands", false, options) + own;
+  }
+};
 
 int run(int argc, char** argv) {
   CLI::App program(
       "Continuous-time fast weight programmers: sequence models whose memory follows a differential "
       "equation.");
   program.name("fastweights");
+  program.formatter(std::make_shared<HelpText>());
   program.set_version_flag("--version", "fastweights " + version());
   program.require_subcommand(1);
   // options of the program may follow a command, too
@@ -105,13 +158,12 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "fastweights: %s\n", printable(text).c_str());
     return kWrongCommandLine;
   };
-  if (const std::string text = unknown_command(program, argc > 1 ? argv[1] : ""); !text.empty())
-    return wrong_command_line(text);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ExtrasError&) {
     return wrong_command_line(unknown_option(program, argc, argv));
   } catch (const CLI::ParseError& error) {
+    if (const std::string text = unknown_command(program); !text.empty()) return wrong_command_line(text);
     // help and version end here, too
     return program.exit(error) == 0 ? 0 : kWrongCommandLine;
   }

@@ -14,6 +14,8 @@
 namespace fastweights::cli {
 namespace {
 
+using Row = std::vector<std::string>;
+
 struct PredictCommand {
   std::string device = "auto";
   std::string run, out;
@@ -23,78 +25,105 @@ struct PredictCommand {
   std::vector<int64_t> members = {};  // PredictOptions::members
 };
 
-// a name in the table: quoted if it contains a comma, a quote or a line break
-std::string field(const PredictCommand& command, std::string text) {
-  // what spreadsheets would compute
-  const bool formula = !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
-  if (command.escape_formulas && formula) text.insert(0, "'");
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
+// the cells of the table, with the marks of the source
+class Cells {
+ public:
+  Cells(const PredictCommand& command, const DataHead& head)
+      : escape_formulas_(command.escape_formulas), head_(head) {}
 
-// a cell of the data, where a number is no formula
-std::string own_cell(const PredictCommand& command, const std::string& text) {
-  double x = 0;
-  const char* end = text.data() + text.size();
-  const bool number = std::from_chars(text.data(), end, x).ptr == end && !text.empty();
-  return number ? text : field(command, text);
-}
+  // a name, which spreadsheets may compute
+  std::string text(const std::string& name) const {
+    const bool formula =
+        !name.empty() && std::string_view("=+-@\t\r").find(name[0]) != std::string_view::npos;
+    return quoted(escape_formulas_ && formula ? "'" + name : name);
+  }
+  // a cell of the data, where a number is no formula
+  std::string own(const std::string& cell) const {
+    std::string point = cell;
+    std::replace(point.begin(), point.end(), head_.source.decimal, '.');
+    double x = 0;
+    const char* end = point.data() + point.size();
+    const bool number = std::from_chars(point.data(), end, x).ptr == end && !cell.empty();
+    return number ? quoted(cell) : text(cell);
+  }
+  // as the data write times
+  std::string time(const std::string& shown) const {
+    return head_.date_form.empty() ? number(shown) : own(shown);
+  }
+  // nine digits of a prediction
+  std::string predicted(double x) const {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.9g", x);
+    return number(digits);
+  }
+  // the shortest text that reads back as the same number
+  std::string exact(double x) const {
+    char digits[32];
+    return number({digits, std::to_chars(digits, digits + sizeof digits, x).ptr});
+  }
+  // the value of a column in a row of outputs, or of data, where it is exact
+  std::string value(const ShownColumn& column, const double* row, bool known) const {
+    if (!column.values.empty()) return text(column.values[*column.largest(row)]);
+    const double x = row[column.channels[0]];
+    return known ? exact(x) : predicted(x);
+  }
+  std::string line(const Row& cells) const {
+    std::string text;
+    for (size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? separator() : "") + cells[i];
+    return text + "\n";
+  }
 
-// nine digits of a prediction
-std::string nine_digits(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", x);
-  return text;
-}
+ private:
+  std::string separator() const { return {head_.source.separator}; }
+  // with the decimal mark of the source
+  std::string number(std::string digits) const {
+    std::replace(digits.begin(), digits.end(), '.', head_.source.decimal);
+    return quoted(digits);
+  }
+  // in quotes if it contains the separator, a quote or a line break
+  std::string quoted(const std::string& cell) const {
+    if (cell.find_first_of("\"\r\n" + separator()) == std::string::npos) return cell;
+    std::string result = "\"";
+    for (const char c : cell) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return result + "\"";
+  }
 
-// the shortest text that reads back as the same number
-std::string exact(double x) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, x).ptr};
-}
+  bool escape_formulas_;
+  const DataHead& head_;
+};
 
-// the value of a column in a row of outputs, or of data, where it is exact
-std::string value_cell(const PredictCommand& command, const ShownColumn& column, const double* row,
-                       bool known) {
-  if (!column.values.empty()) return field(command, column.values[*column.largest(row)]);
-  const double x = row[column.channels[0]];
-  return known ? exact(x) : nine_digits(x);
-}
+void append(Row& row, const Row& more) { row.insert(row.end(), more.begin(), more.end()); }
 
 // how the rows of a table refer to the rows of the data
 class SourceRows {
  public:
-  SourceRows(const PredictCommand& command, const DataSet& data, const Predictions& p)
-      : command_(command),
+  SourceRows(const Cells& cells, const DataSet& data, const Predictions& p)
+      : cells_(cells),
         data_(data),
         samples_(p.samples.data_ptr<int64_t>()),
         times_(p.times.data_ptr<double>()) {}
 
   // names of the series and of the time, as the source has them
-  std::string first_names() const {
-    return field(command_, data_.head.source.id) + "," + field(command_, data_.head.source.time);
-  }
-  std::string first_cells(int64_t row) const {
+  Row first_names() const { return {cells_.text(data_.head.source.id), cells_.text(data_.head.source.time)}; }
+  Row first_cells(int64_t row) const {
     const std::optional<int64_t> at = find(row);
     const std::string time = at ? time_text(data_, *at) : time_text(data_.head, times_[row]);
-    return field(command_, data_.ids[static_cast<size_t>(samples_[row])]) + "," + own_cell(command_, time);
+    return {cells_.text(data_.ids[static_cast<size_t>(samples_[row])]), cells_.time(time)};
   }
   // unused columns, in the row of the same time
-  std::string last_names() const {
-    std::string text;
-    for (const std::string& name : data_.head.unused) text += "," + field(command_, name);
-    return text;
+  Row last_names() const {
+    Row names;
+    for (const std::string& name : data_.head.unused) names.push_back(cells_.text(name));
+    return names;
   }
-  std::string last_cells(int64_t row) const {
+  Row last_cells(int64_t row) const {
     const size_t count = data_.head.unused.size();
-    if (count == 0) return "";
+    if (count == 0) return {};
     const std::optional<int64_t> at = find(row);
-    std::string text;
+    Row cells;
     for (size_t i = 0; i < count; ++i)
-      text += "," + (at ? own_cell(command_, data_.unused[static_cast<size_t>(*at) * count + i]) : "");
-    return text;
+      cells.push_back(at ? cells_.own(data_.unused[static_cast<size_t>(*at) * count + i]) : "");
+    return cells;
   }
 
  private:
@@ -108,7 +137,7 @@ class SourceRows {
     return found - data_.times.begin();
   }
 
-  const PredictCommand& command_;
+  const Cells& cells_;
   const DataSet& data_;
   const int64_t* samples_;
   const double* times_;
@@ -118,21 +147,25 @@ std::string class_table(const PredictCommand& command, const TrainedModel& train
                         Session& session) {
   const Predictions p = trained.predict(data, {.members = command.members});
   if (!check_finite(p, data, session)) return "";
-  print_note(p);
+  print_notes(command.data, {p.note});
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
-  const SourceRows rows(command, data, p);
-  std::string text = rows.first_names() + ",predicted";
-  for (const std::string& name : names) text += "," + field(command, "p(" + name + ")");
-  text += rows.last_names() + "\n";
+  const Cells cells(command, data.head);
+  const SourceRows rows(cells, data, p);
+  Row header = rows.first_names();
+  header.emplace_back("predicted");
+  for (const std::string& name : names) header.push_back(cells.text("p(" + name + ")"));
+  append(header, rows.last_names());
+  std::string text = cells.line(header);
   const double* v = values.data_ptr<double>();
   for (int64_t row = 0; row < values.size(0); ++row) {
-    text += rows.first_cells(row) + "," +
-            field(command, names[static_cast<size_t>(guesses[row].item<int64_t>())]);
+    Row line = rows.first_cells(row);
+    line.push_back(cells.text(names[static_cast<size_t>(guesses[row].item<int64_t>())]));
     for (size_t k = 0; k < names.size(); ++k)
-      text += "," + nine_digits(v[static_cast<size_t>(row) * names.size() + k]);
-    text += rows.last_cells(row) + "\n";
+      line.push_back(cells.predicted(v[static_cast<size_t>(row) * names.size() + k]));
+    append(line, rows.last_cells(row));
+    text += cells.line(line);
   }
   return text;
 }
@@ -144,18 +177,33 @@ std::vector<ShownColumn> columns_of(const TrainedModel& trained) {
                                                    : shown_columns(p.channels, p.channel_texts);
 }
 
-// targets, or channels: future rows, or all rows with their gaps filled
-// the ends of an interval; those of an observed value are the value
-std::string interval_cells(double x, bool known, double half) {
-  if (known) return "," + exact(x) + "," + exact(x);
-  return std::isnan(half) ? ",," : "," + nine_digits(x - half) + "," + nine_digits(x + half);
+// names of predicted columns, of marks of imputed values, and of the ends of intervals
+Row number_names(const Cells& cells, const std::vector<ShownColumn>& columns, bool marks, bool ends) {
+  Row names;
+  for (const ShownColumn& column : columns) names.push_back(cells.text(column.name));
+  for (const ShownColumn& column : columns) {
+    if (marks) names.push_back(cells.text("imputed(" + column.name + ")"));
+  }
+  for (const ShownColumn& column : columns) {
+    if (ends && column.values.empty())
+      append(names, {cells.text("lower(" + column.name + ")"), cells.text("upper(" + column.name + ")")});
+  }
+  return names;
 }
 
+// the ends of an interval; those of an observed value are the value
+Row interval_cells(const Cells& cells, double x, bool known, double half) {
+  if (known) return {cells.exact(x), cells.exact(x)};
+  if (std::isnan(half)) return {"", ""};
+  return {cells.predicted(x - half), cells.predicted(x + half)};
+}
+
+// targets, or channels: future rows, or all rows with their gaps filled
 std::string number_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
                          Session& session) {
   const Predictions p = trained.predict(data, {.targets = Targets::Missing, .members = command.members});
   if (!check_finite(p, data, session)) return "";
-  print_note(p);
+  print_notes(command.data, {p.note});
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
   const auto outputs = static_cast<size_t>(values.size(1));
   const double* v = values.data_ptr<double>();
@@ -164,31 +212,26 @@ std::string number_table(const PredictCommand& command, const TrainedModel& trai
       has_ends ? widths_in_own_units(p.half_widths, trained.task, trained.preparation).contiguous() : values;
   const double* half = widths.data_ptr<double>();
   const std::vector<ShownColumn> columns = columns_of(trained);
-  const SourceRows rows(command, data, p);
-  std::string text = rows.first_names();
-  for (const ShownColumn& column : columns) text += "," + field(command, column.name);
-  for (const ShownColumn& column : columns)
-    text += imputation ? "," + field(command, "imputed(" + column.name + ")") : "";
-  for (const ShownColumn& column : columns) {
-    if (has_ends && column.values.empty())
-      text += "," + field(command, "lower(" + column.name + ")") + "," +
-              field(command, "upper(" + column.name + ")");
-  }
-  text += rows.last_names() + "\n";
+  const Cells cells(command, data.head);
+  const SourceRows rows(cells, data, p);
+  Row header = rows.first_names();
+  append(header, number_names(cells, columns, imputation, has_ends));
+  append(header, rows.last_names());
+  std::string text = cells.line(header);
   for (int64_t row = 0; row < values.size(0); ++row) {
-    text += rows.first_cells(row);
+    Row line = rows.first_cells(row), marks, ends;
     const size_t first = static_cast<size_t>(row) * outputs;
-    std::string marks, ends;
     for (const ShownColumn& column : columns) {
       // imputation has a row for each row of the data, and keeps the observed values
       const size_t i = first + column.channels[0];
       const bool known = imputation && !std::isnan(data.values[i]);
-      text += "," + value_cell(command, column, (known ? data.values.data() : v) + first, known);
-      if (imputation) marks += known ? ",0" : ",1";
+      line.push_back(cells.value(column, (known ? data.values.data() : v) + first, known));
+      if (imputation) marks.emplace_back(known ? "0" : "1");
       if (has_ends && column.values.empty())
-        ends += interval_cells(known ? data.values[i] : v[i], known, half[i]);
+        append(ends, interval_cells(cells, known ? data.values[i] : v[i], known, half[i]));
     }
-    text += marks + ends + rows.last_cells(row) + "\n";
+    for (const Row& more : {marks, ends, rows.last_cells(row)}) append(line, more);
+    text += cells.line(line);
   }
   return text;
 }
@@ -212,8 +255,8 @@ void run(PredictCommand& command, Session& session) {
   const DataSet data = read(command.data, data_for_model(command.data, command.run, trained.preparation));
   command.members = out_of_fold_members(command.run, data);
   if (!command.members.empty())
-    std::fprintf(stderr, "note: each series is predicted by the fold that was not trained on it\n");
-  print_notes(notes_on_texts(data, trained.preparation));
+    print_notes(command.data, {"each series is predicted by the fold that was not trained on it"});
+  print_notes(command.data, match_notes(data, trained.preparation));
   const std::string text =
       within_memory("predicting", [&] { return table(command, trained, data, session); });
   if (session.exit_status != 0) return;
@@ -233,6 +276,8 @@ void write_out_of_fold(const std::string& folder, const DataSet& data, Session& 
   command.run = folder;
   command.out = folder + "/predictions.csv";
   command.members = out_of_fold_members(folder, data);
+  // the runs have noted what there is to note
+  command.data.quiet = true;
   const std::string text =
       within_memory("predicting", [&] { return table(command, load_trained(folder), data, session); });
   if (session.exit_status == 0) replace_file(command.out, text);
@@ -259,7 +304,8 @@ void add_predict(CLI::App& program, Session& session) {
       "probabilities,\n"
       "or predicted values, then lower(NAME) and upper(NAME), the ends of prediction intervals.\n"
       "Imputation returns all rows with their gaps filled and marked, forecasting the future rows.\n"
-      "Names of columns, ids and dates are those of the data, and unused columns follow.\n"
+      "Names of columns, ids, dates, separator and decimal mark are those of the data, and unused columns "
+      "follow.\n"
       "Example:\n  fastweights predict runs/spirals spirals --out predictions.csv");
   app->callback([command, &session] { run(*command, session); });
 }

@@ -53,7 +53,7 @@ std::string shown(const Metrics& metrics) {
 
 std::string shown(const std::vector<std::pair<std::string, std::string>>& pairs) {
   std::string text;
-  for (const auto& [name, value] : pairs) text += (text.empty() ? "" : ", ") + name + " " + value;
+  for (const auto& [name, value] : pairs) text += (text.empty() ? "" : "  ") + name + " " + value;
   return text;
 }
 
@@ -62,6 +62,7 @@ void Progress::step(const Trainer& trainer, const TrainStep& step) {
   samples_ += step.samples;
   if (style_ == Style::Bar) bar(trainer, step);
   if (step.epoch_record) epoch(trainer, *step.epoch_record);
+  if (trainer.finished()) end();
   // an estimate after the first step
   if (steps_ == 1 && trainer.config().epochs > 1 && style_ != Style::Json && style_ != Style::Quiet) {
     const double all =
@@ -121,7 +122,9 @@ void Progress::epoch(const Trainer& trainer, const TrainEpoch& record) {
 
 void Progress::note(const std::string& line) {
   if (style_ == Style::Json || style_ == Style::Quiet) return;
-  end();
+  // the next step draws it again
+  if (bar_open_) std::printf("\r\033[K");
+  bar_open_ = false;
   print_wrapped(line);
 }
 

@@ -19,6 +19,7 @@ class Progress {
   explicit Progress(Style style) : style_(style) {}
 
   void step(const Trainer& trainer, const TrainStep& step);
+  /// A line in the place of the bar.
   void note(const std::string& line);
   /// Leaves the bar's line.
   void end();
@@ -43,7 +44,7 @@ std::string duration(double seconds);
 
 /// accuracy 0.973  log_loss 0.12 ...
 std::string shown(const Metrics& metrics);
-/// rule delta_pre, heads 4, ...
+/// rule delta_pre  heads 4 ...
 std::string shown(const std::vector<std::pair<std::string, std::string>>& pairs);
 
 }  // namespace fastweights::cli

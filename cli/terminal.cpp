@@ -22,6 +22,17 @@ std::string beginning(const std::string& text, size_t width) {
   return text.substr(0, bytes);
 }
 
+// bytes of a text that go into a line of so many: up to two spaces, as between pairs of a name and a value;
+// otherwise up to a space, unless the first word is longer than a line
+size_t line_end(const std::string& text, size_t most) {
+  const size_t first = text.find_first_not_of(' ');
+  for (const char* gap : {"  ", " "}) {
+    const size_t end = text.rfind(gap, most), word = text.find_last_not_of(' ', end);
+    if (end != std::string::npos && word != std::string::npos && first < end) return word + 1;
+  }
+  return most;
+}
+
 std::string bar(double done, size_t width) {
   const size_t inside = width - 2;
   const auto filled = static_cast<size_t>(std::clamp(done, 0.0, 1.0) * static_cast<double>(inside));
@@ -51,12 +62,9 @@ std::string wrapped(const std::string& text, size_t width, size_t indent) {
   while (!rest.empty()) {
     const size_t room = width - text_width(line);
     if (text_width(rest) <= room) return out + line + rest;
-    std::string piece = beginning(rest, room);
-    // between words, unless the first one is longer than a line
-    const bool between = rest[piece.size()] == ' ';
-    const size_t space = between ? piece.size() : piece.rfind(' ');
-    if (space != std::string::npos && piece.find_first_not_of(' ') < space) piece.resize(space);
-    rest.erase(0, rest.find_first_not_of(' ', piece.size()));
+    const size_t end = line_end(rest, beginning(rest, room).size());
+    const std::string piece = rest.substr(0, end);
+    rest.erase(0, rest.find_first_not_of(' ', end));
     out += line + piece + "\n";
     line = std::string(indent, ' ');
   }

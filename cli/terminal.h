@@ -15,8 +15,8 @@ size_t terminal_width();
 /// Characters of UTF-8 text.
 size_t text_width(const std::string& text);
 
-/// The text in lines of at most `width` characters, broken between words, or inside of a word that is longer.
-/// Lines after the first begin with `indent` spaces.
+/// The text in lines of at most `width` characters, broken at two spaces, otherwise between words, or inside
+/// of a word that is longer. Lines after the first begin with `indent` spaces.
 std::string wrapped(const std::string& text, size_t width, size_t indent = 0);
 
 /// A part of a line of progress. The line is in this order; those of the lowest rank are kept first.

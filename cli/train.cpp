@@ -42,7 +42,7 @@ extern "C" void on_interrupt(int signal) {
 }
 
 Style style_of(const TrainCommand& command) {
-  return command.json ? Style::Json : command.quiet ? Style::Quiet : style_for_stdout();
+  return command.json ? Style::Json : command.data.quiet ? Style::Quiet : style_for_stdout();
 }
 
 // the file of --config, then options, then --set
@@ -74,7 +74,7 @@ void print_result(const TrainCommand& command, const std::string& folder, const 
                 static_cast<long long>(result.best_epoch), parse_json(to_json(result)).dump().c_str());
     return;
   }
-  if (command.quiet) return;
+  if (command.data.quiet) return;
   std::printf("\nbest epoch %lld\n", static_cast<long long>(result.best_epoch));
   for (const PartResult& part : result.parts) {
     std::string name = part.name;
@@ -88,8 +88,9 @@ void print_plan(const Run& run, const DataSet& data, Progress& progress) {
   progress.note(message(data.head.name, " (", data.head.origin, "): ", data.samples(), " series, ",
                         data.rows(), " rows, ", data.channels(), " channels",
                         data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
+  progress.note(task_note(data, run.config.task.kind));
   const ModelConfig& model = run.config.model;
-  progress.note(message("model ", shown(model_summary(model)), "; ", model.channels, " channels in, ",
+  progress.note(message("model  ", shown(model_summary(model)), "  ", model.channels, " channels in, ",
                         model.outputs, " out"));
 }
 
@@ -237,7 +238,7 @@ void add_run_options(CLI::App& app, TrainCommand& command) {
   app.add_flag("--tensorboard", command.tensorboard,
                "also write the curves to events.out.tfevents in the folder of the run, for TensorBoard");
   app.add_flag("--json", command.json, "print a JSON object per epoch and one at the end");
-  app.add_flag("--quiet,-q", command.quiet, "print nothing");
+  app.add_flag("--quiet,-q", command.data.quiet, "print nothing but errors; notes are in log.txt");
 }
 
 void add_train(CLI::App& program, Session& session) {

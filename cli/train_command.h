@@ -13,10 +13,10 @@ struct TrainCommand {
   std::string epochs, batch_size, learning_rate, seed, seeds, task, split, memory_limit;
   std::string device = "auto";
   int64_t folds = 0;
-  bool intensity = false, json = false, quiet = false, tf32 = false, tensorboard = false;
+  bool intensity = false, json = false, tf32 = false, tensorboard = false;
 
   /// Whether it prints text.
-  bool verbose() const { return !json && !quiet; }
+  bool verbose() const { return !json && !data.quiet; }
 };
 
 /// Options that 'train' and 'compare' share: settings, training, device and verbosity.

@@ -144,6 +144,9 @@ struct ChannelGuess {
   bool operator==(const ChannelGuess&) const = default;
 };
 
+/// How the training data write times; Unknown: a file of an earlier version does not say.
+enum class TimeForm { Unknown, Numbers, Dates };
+
 /// Scales and names learned from training data; stored with a model and applied to all data alike.
 struct Preparation {
   PrepareConfig config = {};
@@ -152,6 +155,7 @@ struct Preparation {
   std::vector<int64_t> static_flags = {};  ///< static features with missing values: each gets a flag
   std::vector<TextColumn> channel_texts = {}, static_texts = {};  ///< with the values of the training part
   std::string time_unit = {};
+  TimeForm time_form = TimeForm::Unknown;
   double median_gap = 1, usual_gap = 0;    ///< between neighbouring times; see usual_gaps, 0: off
   double time_scale = 1, count_scale = 1;  ///< divisors of elapsed time, in median gaps, and of counts
   double season = 0;                       ///< of the first guesses; 0: none
@@ -174,9 +178,10 @@ std::vector<std::string> data_warnings(const DataSet& data);
 
 /// The data with the preparation's channels, static features, targets and classes. A missing one is an error,
 /// additional ones are dropped; labels of unknown classes become unknown. Channels of a text column are all
-/// 0 where the value is unknown to the preparation; notes_on_texts() says so.
+/// 0 where the value is unknown to the preparation; match_notes() says so, and whether only one of both has
+/// dates.
 DataSet match_data(const DataSet& data, const Preparation& preparation);
-std::vector<std::string> notes_on_texts(const DataSet& data, const Preparation& preparation);
+std::vector<std::string> match_notes(const DataSet& data, const Preparation& preparation);
 
 /// The data without values of text columns that none of the samples has; a note names them.
 DataSet with_texts_of(const DataSet& data, const std::vector<int64_t>& samples);

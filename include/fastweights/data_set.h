@@ -28,9 +28,10 @@ struct Series {
   std::string where = {};                     ///< file, or file and row, for error messages
 };
 
-/// Names of the columns that every table has, as the source writes them.
+/// Names of the columns that every table has, and the marks of the table, as the source writes them.
 struct SourceColumns {
   std::string id = "id", time = "time", label = "label", group = "group";
+  char separator = ',', decimal = '.';
 };
 
 /// A column of text: each value is a channel (or a static feature) "column=value", which is 1 in rows that

@@ -55,7 +55,7 @@ std::vector<MetricsGroup> metrics_by_group(const Predictions& predictions, const
                                            const Preparation& preparation);
 
 struct ConfidenceInterval {
-  double low = 0, high = 0;  ///< NaN where the metric is undefined
+  double low = 0, high = 0;  ///< NaN where the metric is undefined, or nothing bounds it
 };
 using ConfidenceIntervals = std::vector<std::pair<std::string, ConfidenceInterval>>;
 
@@ -67,7 +67,8 @@ struct BootstrapOptions {
   double threshold = 0.5;  ///< of two classes
 };
 /// Percentile intervals of all metrics of evaluate(), by drawing series (not rows) with replacement. Each
-/// contains the metric itself.
+/// contains the metric itself. Resamples that are all equal do not bound a metric: accuracy and coverage of
+/// 0 or 1 then have the exact interval for the number of series, and other metrics none.
 ConfidenceIntervals bootstrap(const Predictions& predictions, const TaskConfig& task,
                               const Preparation& preparation, const BootstrapOptions& options = {});
 

@@ -87,6 +87,7 @@ struct RunPhase {
 
 /// Everything that training needs, computed once.
 struct Run {
+  std::string model = {};  ///< the name it began with; empty: not known
   RunConfig config = {};
   RunData data = {};
   std::string initialise_from = {};

@@ -30,6 +30,9 @@ struct TaskConfig {
 /// The kind that Automatic selects. An error if the data lack the labels or targets of the kind.
 TaskKind task_kind(const DataSet& data, const TaskConfig& config);
 
+/// A sentence: the kind, why Automatic selects it if it does, and how another one is selected.
+std::string task_note(const DataSet& data, TaskKind kind);
+
 /// fit_preparation() for a task. Forecasting and imputation hold values out, so times since the last observed
 /// row are longer than gaps of the data; the usual gap is at least as long as these times.
 Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,
@@ -48,6 +51,9 @@ struct PreparedData {
   Tensor labels;       // [B] int64, -1: unknown; or undefined
   Tensor targets;      // [B, O] float32, NaN: unknown; or undefined
   Tensor step_labels;  // [N] int64, -1: unknown; or undefined
+  /// The first channel of the column of each channel: those of a text column share one. Empty: each has its
+  /// own.
+  std::vector<int64_t> columns = {};  // [C]
 
   int64_t samples() const { return offsets.size(0) - 1; }
 };
@@ -72,7 +78,8 @@ struct Batch {
 /// row.
 enum class Targets { HeldOut, Missing };
 
-/// `seed` and the index of a series in its set choose the values that imputation holds out.
+/// `seed` and the index of a series in its set choose the values that imputation holds out; channels of a
+/// text column are held out together.
 Batch make_batch(const PreparedData& data, const Preparation& preparation, const TaskConfig& task,
                  const std::vector<int64_t>& samples, uint64_t seed, Targets targets = Targets::HeldOut);
 

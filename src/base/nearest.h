@@ -7,7 +7,8 @@
 namespace fastweights {
 
 /// The word that is nearest in spelling, the first one of several; "" if none is near. Near: at most a third
-/// of the letters, or one, must change, upper and lower case being equal; or one word contains the other.
+/// of the letters, or one, must change, upper and lower case being equal; or one word contains the other. Two
+/// neighbours that are swapped are one change.
 std::string nearest(const std::string& word, const std::vector<std::string>& words);
 
 std::string in_plain_quotes(const std::string& word);

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // changes whenever a reader or this format changes: caches of other versions are rebuilt
-constexpr const char* kFormat = "fastweights-data-4";
+constexpr const char* kFormat = "fastweights-data-5";
 
 Tensor copied(const void* from, size_t count, at::ScalarType type) {
   Tensor tensor = at::empty({static_cast<int64_t>(count)}, type);
@@ -46,6 +46,7 @@ Tensor packed(const std::vector<std::string>& texts) {
   return copied(bytes.data(), bytes.size(), at::kByte);
 }
 Tensor packed(const std::string& text) { return packed(std::vector<std::string>{text}); }
+Tensor packed(char mark) { return packed(std::string(1, mark)); }
 Tensor packed(const std::vector<TextColumn>& columns) { return packed(flattened(columns)); }
 
 template <typename T>
@@ -82,6 +83,13 @@ void unpack(std::string& to, const Tensor& tensor) {
   to = texts.front();
 }
 
+void unpack(char& to, const Tensor& tensor) {
+  std::string text;
+  unpack(text, tensor);
+  if (text.size() != 1) throw std::runtime_error("expected one character");
+  to = text.front();
+}
+
 void unpack(std::vector<TextColumn>& to, const Tensor& tensor) {
   std::vector<std::string> flat;
   unpack(flat, tensor);
@@ -104,6 +112,8 @@ void visit_members(Data& data, const Visit& visit) {
   visit("head.source.time", data.head.source.time);
   visit("head.source.label", data.head.source.label);
   visit("head.source.group", data.head.source.group);
+  visit("head.source.separator", data.head.source.separator);
+  visit("head.source.decimal", data.head.source.decimal);
   visit("head.channel_texts", data.head.channel_texts);
   visit("head.static_texts", data.head.static_texts);
   visit("head.unused", data.head.unused);
@@ -194,7 +204,7 @@ std::optional<DataSet> load_prepared(const std::string& file, const std::string&
   visit_members(data, [&](const char* name, auto& member) {
     const auto found = contents.tensors.find(name);
     if (found == contents.tensors.end()) throw std::runtime_error(file + ": there is no " + name);
-    member.clear();
+    member = {};
     unpack(member, found->second);
   });
   return data;

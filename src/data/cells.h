@@ -26,6 +26,8 @@ class Cells {
   double number(std::string_view column, std::string_view text, const Location& location);
   /// The text of a number with a decimal point; any other text as it is. Valid until the next call.
   std::string_view with_point(std::string_view text);
+  /// The decimal mark of the numbers so far.
+  char mark() const { return mark_ == DecimalMark::Comma ? ',' : '.'; }
 
  private:
   bool is_missing_word(std::string_view text) const;

@@ -25,6 +25,7 @@ struct LabelTable {
   std::vector<std::string> unused = {};              // names of unused columns
   std::vector<std::vector<std::string>> cells = {};  // of each series
   std::vector<Series> series = {};
+  std::string note = {};  // about a column that may have labels; or ""
 };
 
 // labels.csv has no time column, and all columns not named otherwise are static features
@@ -71,6 +72,7 @@ void finish_columns(CsvColumns& columns, LabelTable& table, const TableRows& fir
   table.statics = Columns(columns.names_of(columns.statics), names.texts);
   table.targets = columns.names_of(columns.targets);
   table.unused = columns.names_of(columns.unused);
+  if (columns.label == CsvColumns::kNone) table.note = label_note(names, columns.names_of(columns.channels));
 }
 
 LabelTable parse_labels(std::string_view text, const std::string& file, const ReadOptions& options) {
@@ -141,6 +143,7 @@ struct Tables {
   Columns channels{{}, {}};
   std::vector<std::string> unused = {};  // names of unused columns of the first file
   std::vector<TextSeries> texts = {};
+  SourceColumns source = {};
   bool first = true;
 };
 
@@ -223,7 +226,12 @@ void fill(Series& s, size_t row, Tables& tables, Parsed& parsed, const std::stri
   if (s.times.empty()) refuse(rows.location(1), "expected rows after the header, got nothing");
   channels.check();
   s.where = file;
-  if (tables.first) tables.channels = own;
+  if (tables.first) {
+    tables.channels = own;
+    tables.source.separator = rows.separator();
+  }
+  // numbers of one table may have no mark
+  if (cells.mark() != '.') tables.source.decimal = cells.mark();
   tables.first = false;
   const bool news = tables.channels.join_numbers(channels);
   if (channels.any_text()) tables.texts.push_back({parsed.series.size(), row, std::move(channels)});
@@ -282,7 +290,7 @@ void join_tables(Tables& tables, std::vector<Series>& series, const FolderLimit&
 }
 
 // what the head of the set takes from labels.csv and the tables
-void fill_head(DataHead& head, const LabelTable& table, const Tables& tables, const TableColumns& names) {
+void fill_head(DataHead& head, const LabelTable& table, const Tables& tables) {
   head.statics = table.statics.names();
   head.static_texts = table.statics.texts();
   head.targets = table.targets;
@@ -290,7 +298,7 @@ void fill_head(DataHead& head, const LabelTable& table, const Tables& tables, co
   head.channel_texts = tables.channels.texts();
   head.unused = tables.unused;
   head.unused.insert(head.unused.end(), table.unused.begin(), table.unused.end());
-  head.source = source_columns(names);
+  head.source = tables.source;
 }
 
 }  // namespace
@@ -302,7 +310,7 @@ DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   LabelTable table = parse_labels(list.text, labels, options);
   std::map<std::string, std::string> files = tables_in(path);
   Parsed parsed;
-  Tables tables;
+  Tables tables = {.source = source_columns(options.columns)};
   if (!list.note.empty()) parsed.head.notes.push_back(list.note);
   parsed.head.name = folder_name(path);
   parsed.head.origin = "csv-folder";
@@ -339,8 +347,11 @@ DataSet read_csv_folder(const std::string& path, const ReadOptions& options) {
   if (options.progress) options.progress(static_cast<int64_t>(count), static_cast<int64_t>(count));
   if (parsed.series.empty()) throw std::runtime_error(path + ": no series could be read");
   if (!options.skip_bad) check_table_counts({labels, list.text}, parsed.series);
-  fill_head(parsed.head, table, tables, options.columns);
+  fill_head(parsed.head, table, tables);
   join_notes(parsed.head.notes);
+  const bool steps = std::any_of(parsed.series.begin(), parsed.series.end(),
+                                 [](const Series& s) { return !s.step_labels.empty(); });
+  if (!steps && !table.note.empty()) parsed.head.notes.push_back(table.note);
   return finished(std::move(parsed), options);
 }
 

@@ -75,7 +75,7 @@ class LongTable {
 
   size_t size() const { return series_.size(); }
 
-  // names of channels and static features; text becomes channels
+  // names of channels and static features, and the decimal mark; text becomes channels
   void name_columns(DataHead& head, size_t rows, size_t limit, const std::string& file) {
     channels_.check();
     statics_.check();
@@ -86,6 +86,7 @@ class LongTable {
     head.channel_texts = channels_.texts();
     head.static_texts = statics_.texts();
     head.unused = columns_.names_of(columns_.unused);
+    head.source.decimal = cells_.mark();
     for (Series& s : series_) {
       channels_.expand(s.values);
       statics_.expand(s.statics);
@@ -166,7 +167,8 @@ Parsed parse_csv(std::string_view text, const std::string& file, const ReadOptio
   Parsed parsed;
   parsed.head.targets = columns.names_of(columns.targets);
   parsed.head.source = source_columns(options.columns);
-  if (!columns.note.empty()) parsed.head.notes.push_back(columns.note);
+  parsed.head.source.separator = rows.separator();
+  parsed.head.notes = columns.notes;
   if (!rows.next()) refuse(rows.location(1), "expected rows of series after the header, got nothing");
   check_width(rows, columns);
   columns.find_part(rows, options.columns);

@@ -53,8 +53,8 @@ void divide_others(CsvColumns& columns, const TableColumns& names) {
     const bool named = contains(names.channels, name);
     const bool index = name == kIndexColumn && names.channels.empty() && !contains(names.ignored, name);
     if (index)
-      columns.note = message("the column ", in_quotes(name),
-                             " is not read: it looks like an index; --columns can name it");
+      columns.notes.push_back(message("the column ", in_quotes(name),
+                                      " is not read: it looks like an index; --columns can name it"));
     const bool used = named || (names.channels.empty() && !index);
     (used && !contains(names.ignored, name) ? columns.channels : columns.unused).push_back(c);
   }
@@ -122,10 +122,24 @@ CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColum
     }
   }
   divide_others(columns, names);
+  if (columns.label == CsvColumns::kNone && ids == CsvColumns::Ids::Required) {
+    const std::string note = label_note(names, columns.names_of(columns.channels));
+    if (!note.empty()) columns.notes.push_back(note);
+  }
   // a label column named as a target is a number, not a class
   if (std::find(columns.targets.begin(), columns.targets.end(), columns.label) != columns.targets.end())
     columns.label = CsvColumns::kNone;
   return columns;
+}
+
+std::string label_note(const TableColumns& names, const std::vector<std::string>& others) {
+  // data to predict, and those with targets, need no labels
+  const bool expected = names.label_columns == LabelColumns::Required && names.targets.empty() &&
+                        !contains(names.ignored, names.label);
+  const std::string close = expected ? nearest(names.label, others) : "";
+  if (close.empty()) return "";
+  return message("no column ", in_quotes(names.label), ", so there are no labels; the nearest is ",
+                 in_quotes(close), ", which --label-column ", in_quotes(close), " names");
 }
 
 SourceColumns source_columns(const TableColumns& names) {

@@ -18,14 +18,17 @@ struct CsvColumns {
   std::vector<std::string> names = {};
   size_t id = kNone, time = kNone, label = kNone, group = kNone, part = kNone;
   std::vector<size_t> channels = {}, statics = {}, targets = {};
-  std::vector<size_t> unused = {};  ///< not read, but kept as they are
-  std::string note = {};            ///< about a column that was left out; or ""
+  std::vector<size_t> unused = {};      ///< not read, but kept as they are
+  std::vector<std::string> notes = {};  ///< about a column that was left out, or labels that were not found
 
   /// A column named part holds parts instead of channel values if the first row has train, validation or
   /// test there.
   void find_part(const TableRows& first_row, const TableColumns& named);
   std::vector<std::string> names_of(const std::vector<size_t>& columns) const;
 };
+
+/// A note about a column that labels may be in, if there is none of the name; "" if none is near in spelling.
+std::string label_note(const TableColumns& names, const std::vector<std::string>& others);
 
 /// The name of a column without a name that is the first one: an index, as pandas writes it.
 inline constexpr const char* kIndexColumn = "Unnamed: 0";

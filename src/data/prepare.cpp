@@ -211,6 +211,7 @@ Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& sam
                    .channel_texts = head.channel_texts,
                    .static_texts = head.static_texts};
   p.time_unit = head.time_unit;
+  p.time_form = data::time_form_of(head);
   p.channel_scales = scales_of({data.values, head.channels.size(), rows}, config.scaling);
   p.static_scales = scales_of(statics, Scaling::Standard);
   p.target_scales = scales_of({data.targets, head.targets.size(), samples}, Scaling::Standard);

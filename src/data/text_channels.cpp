@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "data/text.h"
+#include "data/time_axis.h"
 
 namespace fastweights {
 namespace data {
@@ -221,8 +222,10 @@ DataSet with_texts_of(const DataSet& data, const std::vector<int64_t>& samples) 
   return result;
 }
 
-std::vector<std::string> notes_on_texts(const DataSet& data, const Preparation& preparation) {
+std::vector<std::string> match_notes(const DataSet& data, const Preparation& preparation) {
   std::vector<std::string> notes;
+  if (const std::string times = data::time_note(data.head, preparation); !times.empty())
+    notes.push_back(times);
   const DataHead& head = data.head;
   data::add_note(notes, head.channels, head.channel_texts, data.values, preparation.channel_texts);
   data::add_note(notes, head.statics, head.static_texts, data.statics, preparation.static_texts);

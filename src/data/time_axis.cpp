@@ -220,6 +220,30 @@ void TimeAxis::finish(DataHead& head, std::vector<Series>& series, const ReadOpt
   }
 }
 
+std::optional<DateScale> date_scale(const DataHead& head) {
+  const std::optional<double> zero = parse_date(head.time_zero);
+  const auto unit = units().find(head.time_unit);
+  if (!zero || unit == units().end() || !parse_date(head.date_form)) return std::nullopt;
+  return DateScale{*zero, unit->second, form_of_date(head.date_form)};
+}
+
+TimeForm time_form_of(const DataHead& head) {
+  return head.time_zero.empty() ? TimeForm::Numbers : TimeForm::Dates;
+}
+
+std::string time_note(const DataHead& head, const Preparation& preparation) {
+  const TimeForm own = time_form_of(head), trained = preparation.time_form;
+  if (trained == TimeForm::Unknown || trained == own) return "";
+  const std::string set = in_quotes(head.name);
+  if (own == TimeForm::Numbers)
+    return message("the model was trained with dates, and the times of ", set,
+                   " are numbers: they are taken in units of ", in_quotes(preparation.time_unit),
+                   ", to which the dates were converted");
+  return message("the model was trained with numbers as times, and those of ", set,
+                 " are dates: they are converted to units of ", in_quotes(head.time_unit),
+                 preparation.time_unit.empty() ? "; --time-unit chooses another unit" : "");
+}
+
 DataSet finished(Parsed parsed, const ReadOptions& options) {
   parsed.axis.finish(parsed.head, parsed.series, options);
   order_rows(parsed, options.table);
@@ -231,14 +255,11 @@ DataSet finished(Parsed parsed, const ReadOptions& options) {
 namespace fastweights {
 
 std::string time_text(const DataHead& head, double time) {
-  if (head.date_form.empty()) return data::exact(time);
   constexpr double kLatest = 2.5e17;  // the year 9891
-  const std::optional<double> zero = data::parse_date(head.time_zero);
-  const auto unit = data::units().find(head.time_unit);
-  if (!zero || unit == data::units().end() || !data::parse_date(head.date_form)) return data::exact(time);
-  const double date = std::round(*zero + time * unit->second);
-  if (!(std::abs(date) < kLatest)) return data::exact(time);
-  return data::date_text(date, data::form_of_date(head.date_form));
+  const std::optional<data::DateScale> scale = data::date_scale(head);
+  if (!scale) return data::exact(time);
+  const double date = std::round(scale->zero + time * scale->unit);
+  return std::abs(date) < kLatest ? data::date_text(date, scale->form) : data::exact(time);
 }
 
 std::string time_text(const DataSet& data, int64_t row) {

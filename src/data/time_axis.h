@@ -53,6 +53,19 @@ class TimeAxis {
   DateForm form_;
 };
 
+/// How times are dates: the microseconds since 1970 of time 0, and those of a unit of time.
+struct DateScale {
+  double zero = 0, unit = 1;
+  DateForm form = {};
+};
+/// Nothing if the times are numbers.
+std::optional<DateScale> date_scale(const DataHead& head);
+
+TimeForm time_form_of(const DataHead& head);
+
+/// How times are taken if only the data or only the training data have dates; otherwise "".
+std::string time_note(const DataHead& head, const Preparation& preparation);
+
 /// The content of one file.
 struct Parsed {
   DataHead head = {};

@@ -44,6 +44,28 @@ function plain(v, digits = 4) {
   return (part === undefined ? left : left + '.' + part).replace('-', '\u2212');
 }
 
+// how times are dates: {zero, unit, step} in milliseconds, the last one what is shown; null where times are numbers
+let calendar = null;
+const dateOf = (t) => calendar.zero + t * calendar.unit;
+const timeOfDate = (at) => (at - calendar.zero) / calendar.unit;
+
+// where observations are at whole seconds, times between them have no fractions either
+function setCalendar(given, times) {
+  calendar = { ...given, step: 1 };
+  if (times.every((t) => Math.abs(dateOf(t) - 1000 * Math.round(dateOf(t) / 1000)) < 0.5)) calendar.step = 1000;
+}
+
+// "2024-03-01 12:30", with seconds and fractions where there are any
+function dateText(at) {
+  const date = new Date(calendar.step * Math.round(at / calendar.step));
+  if (Number.isNaN(date.getTime())) return plain(at);
+  const [day, clock] = date.toISOString().slice(0, -1).split('T');
+  return day + ' ' + clock.replace(/\.000$/, '').replace(/^(\d\d:\d\d):00$/, '$1');
+}
+
+const timeText = (t) => (calendar && isNumber(t) ? dateText(dateOf(t)) : plain(t));
+const timeCell = (t) => (calendar ? { sort: t, make: () => el('span', {}, timeText(t)) } : t);
+
 function seconds(v) {
   if (v < 60) return plain(v, 3) + ' s';
   const whole = Math.round(v), h = Math.floor(whole / 3600), m = Math.floor(whole / 60) % 60, s = whole % 60;

@@ -10,9 +10,9 @@ struct BoardRun {
   std::string name = {};   ///< the folder, from that of the board
   std::string state = {};  ///< running, finished, stopped, failed or unreadable
   std::string note = {};   ///< why it is unreadable
-  std::string model = {}, data = {}, metric = {};
-  std::string link = {};                             ///< to its report; empty: there is none
-  std::optional<double> validation = {}, test = {};  ///< of the metric, at the best epoch
+  std::string task = {}, model = {}, data = {}, metric = {};  ///< model: the name it began with
+  std::string link = {};                                      ///< to its report; empty: there is none
+  std::optional<double> validation = {}, test = {};           ///< of the metric, at the best epoch
   bool larger_is_better = true;
   int64_t best_epoch = 0, epochs = 0;
   double seconds = 0;

@@ -10,6 +10,40 @@ function ticks(low, high, wanted) {
   return found;
 }
 
+// seconds to days, in milliseconds; longer steps are months and years
+const kSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 259200, 432000, 864000].map((s) => 1000 * s);
+const kDay = 86400000;
+
+// dates between two times: days and clocks that people count by, with their labels
+function dateTicks(low, high, wanted) {
+  const from = dateOf(low), to = dateOf(high), raw = (to - from) / Math.max(1, wanted), step = kSteps.find((s) => s >= raw), found = [];
+  if (step) {
+    for (let at = Math.ceil(from / step) * step; at <= to; at += step) found.push(at);
+  } else {
+    const months = raw / (30 * kDay), power = Math.pow(10, Math.floor(Math.log10(months / 12)));
+    const every = [1, 2, 3, 6, 12].find((m) => m >= months) || 12 * power * [1, 2, 5, 10].find((m) => m * power >= months / 12);
+    const first = new Date(from);
+    for (let m = Math.ceil((12 * first.getUTCFullYear() + first.getUTCMonth()) / every) * every; ; m += every) {
+      const at = Date.UTC(Math.floor(m / 12), m % 12, 1);
+      if (at > to) break;
+      if (at >= from) found.push(at);
+    }
+  }
+  const clocks = step && step < kDay, dated = found.some((at) => at % kDay === 0);
+  const label = (at, i) => {
+    const [day, clock] = dateText(at).split(' ');
+    if (!step) return day.slice(0, 7);
+    return !clocks || at % kDay === 0 ? day : dated || i > 0 ? clock : day + ' ' + clock;
+  };
+  return found.map((at, i) => ({ at: timeOfDate(at), text: label(at, i) }));
+}
+
+// places on an axis, and their labels
+function axisTicks(low, high, width, time) {
+  if (time && calendar && dateOf(high) - dateOf(low) >= 2000) return dateTicks(low, high, width / 110);
+  return ticks(low, high, width / 80).map((at) => ({ at, text: time ? timeText(at) : plain(at) }));
+}
+
 function powers(low, high) {
   const first = Math.ceil(Math.log10(low) - 1e-9), last = Math.floor(Math.log10(high) + 1e-9);
   const every = Math.max(1, Math.ceil((last - first + 1) / 6)), found = [];
@@ -91,7 +125,7 @@ function lineTable(options) {
   const maps = options.lines.map((line) => new Map(line.x.map((x, i) => [x, line.y[i]])));
   const columns = [{ name: options.xLabel || 'x', number: true }]
     .concat(options.lines.map((line) => ({ name: line.name, number: true })));
-  return tableOf(columns, xs.map((x) => [x, ...maps.map((map) => map.get(x) ?? null)]), { label: options.title });
+  return tableOf(columns, xs.map((x) => [options.time ? timeCell(x) : x, ...maps.map((map) => map.get(x) ?? null)]), { label: options.title });
 }
 
 // more lines than colours: the largest, or the first, keep theirs; the others are thin and grey
@@ -107,7 +141,7 @@ function dressed(lines, most, first) {
   });
 }
 
-/* options: title, xLabel, yLabel, xUnit, lines [{name, x, y}], height, log, x [low, high], y [low, high], bestX, diagonal,
+/* options: title, xLabel, yLabel, time (whether x is a time), lines [{name, x, y}], height, log, x [low, high], y [low, high], bestX, diagonal,
    square, fill, dots, marks [{x, y, text}], band {x, low, high, colour}, bars [{x, low, high}], onPick(x), onStep(by), live (legend with values at the cursor), most, first (what the first
    lines are; otherwise the largest are thick) */
 function lineChart(options) {
@@ -133,8 +167,8 @@ function lineChart(options) {
       root.append(svg('line', { class: 'gridline', x1: margin.left, x2: width - margin.right, y1: y(v), y2: y(v) }),
         svg('text', { x: margin.left - 8, y: y(v) + 3.5, 'text-anchor': 'end' }, plain(v)));
     }
-    for (const v of ticks(x0, x1, w / 80)) {
-      root.append(svg('text', { x: x(v), y: margin.top + h + 16, 'text-anchor': 'middle' }, plain(v)));
+    for (const { at, text } of axisTicks(x0, x1, w, options.time)) {
+      root.append(svg('text', { x: x(at), y: margin.top + h + 16, 'text-anchor': 'middle' }, text));
     }
     root.append(svg('line', { class: 'axisline', x1: margin.left, x2: width - margin.right, y1: margin.top + h, y2: margin.top + h }));
     if (options.xLabel) root.append(svg('text', { x: margin.left + w / 2, y: height - 5, 'text-anchor': 'middle' }, options.xLabel));
@@ -207,8 +241,8 @@ function lineChart(options) {
     const values = near.map(({ line, i }) => [line.y[i], shortened(line.name, 24)]);
     if (values.length > 6) values.sort((a, b) => b[0] - a[0]);
     const rest = values.length > 8 ? '\n\u2026 and ' + (values.length - 8) + ' more' : '';
-    const name = options.xName || options.xLabel || 'x';
-    showHint(event, name + ' ' + plain(x) + '\n' + values.slice(0, 8).map(([v, n]) => n + ': ' + plain(v)).join('\n') + rest);
+    const name = options.time ? 't ' + timeText(x) : (options.xLabel || 'x') + ' ' + plain(x);
+    showHint(event, name + '\n' + values.slice(0, 8).map(([v, n]) => n + ': ' + plain(v)).join('\n') + rest);
   }
 
   function hintOfDot(event) {

@@ -33,8 +33,8 @@ function signalLanes(view, span, onPick) {
     const root = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'pick',
       'aria-label': 'Control signal: ' + shown.map((c) => view.channels[c]).join(', ') + ' over time' });
     const lanes = shown.map((c, i) => lane(root, c, i * every + 16, high, x, width));
-    for (const t of ticks(span[0], span[1], (width - 74) / 80)) {
-      root.append(svg('text', { x: x(t), y: height - 22, 'text-anchor': 'middle' }, plain(t)));
+    for (const { at, text } of axisTicks(span[0], span[1], width - 74, true)) {
+      root.append(svg('text', { x: x(at), y: height - 22, 'text-anchor': 'middle' }, text));
     }
     root.append(svg('text', { x: width / 2 + 20, y: height - 5, 'text-anchor': 'middle' }, timeLabel(view)));
     const hand = svg('line', { class: 'cursor', y1: 4, y2: height - 36, visibility: 'hidden' });
@@ -48,7 +48,7 @@ function signalLanes(view, span, onPick) {
       const t = timeOf(event);
       if (event.buttons === 1) onPick(t);
       const i = nearest(view.times, t);
-      showHint(event, 't ' + plain(view.times[i]) + '\n' +
+      showHint(event, 't ' + timeText(view.times[i]) + '\n' +
         shown.map((c) => shortened(view.channels[c], 24) + ': ' + (isNumber(view.values[i][c]) ? plain(view.values[i][c]) : 'missing')).join('\n'));
     });
     root.addEventListener('pointerleave', hideHint);
@@ -78,17 +78,18 @@ function signalLanes(view, span, onPick) {
       draw();
     } }, shortened(name, 20))));
   const table = tableBelow(() => tableOf([{ name: timeLabel(view), number: true }].concat(view.channels.map((name) => ({ name, number: true }))),
-    view.times.map((t, i) => [t, ...view.values[i]]), { label: 'Control signal' }));
+    view.times.map((t, i) => [timeCell(t), ...view.values[i]]), { label: 'Control signal' }));
   const side = el('span', { class: 'note no-print' }, many > first ? `${first} of ${many} at first: choose below` : 'the last observation at the cursor');
   watch(plot, draw);
   return { box: card('Control signal', side, chips, plot, table), setCursor };
 }
 
 function timeLabel(view) {
-  return view.time_unit ? 'time (' + view.time_unit + ')' : 'time';
+  return view.time_unit && !calendar ? 'time (' + view.time_unit + ')' : 'time';
 }
 
 function withUnit(t, unit) {
+  if (calendar) return timeText(t);
   const known = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year', 'step'];
   return plain(t) + (unit ? ' ' + unit + (known.includes(unit) && t !== 1 ? 's' : '') : '');
 }
@@ -172,7 +173,7 @@ function matrices(view, onCell) {
       [{ name: 'row' }].concat([...Array(columns).keys()].map((c) => ({ name: String(c + 1), number: true }))),
       [...Array(rows).keys()].map((r) => [String(r + 1), ...head(h).slice(r * columns, (r + 1) * columns)]), { label: 'W of head ' + (h + 1) }));
     show(0);
-    return el('div', {}, el('label', { class: 'note' }, `t = ${plain(view.frames.times[frame])}, `,
+    return el('div', {}, el('label', { class: 'note' }, `t = ${timeText(view.frames.times[frame])}, `,
       choice([...Array(heads).keys()].map((h) => 'head ' + (h + 1)), show)), place);
   }
 
@@ -262,7 +263,7 @@ function weightTrace(view, span, onPick) {
   let chart = null, cursor = 0;
   function show(l, h, r, c) {
     const layer = view.frames.layers[l], at = (h * layer.rows + r) * layer.columns + c;
-    chart = lineChart({ title: 'One weight', x: span, height: 150, xName: 't', onPick, noLegend: true, xLabel: timeLabel(view), yLabel: 'weight',
+    chart = lineChart({ title: 'One weight', x: span, height: 150, time: true, onPick, noLegend: true, xLabel: timeLabel(view), yLabel: 'weight',
       lines: [{ name: 'weight', x: view.frames.times, y: layer.w.map((w) => w[at]), colour: colour(3) }] });
     place.hidden = false;
     place.replaceChildren(card('One weight over time',
@@ -274,7 +275,7 @@ function weightTrace(view, span, onPick) {
 }
 
 function overTime(view, names, times, values, options) {
-  return lineChart({ ...options, xName: 't', xLabel: timeLabel(view), live: true,
+  return lineChart({ ...options, time: true, xLabel: timeLabel(view), live: true,
     lines: names.map((name, i) => ({ name, x: times, y: values.map((row) => row[i]) })) });
 }
 

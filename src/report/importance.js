@@ -20,13 +20,13 @@ function importanceMap(view, span, shown) {
       const frame = canvas.getBoundingClientRect();
       const i = nearest(view.times, span[0] + ((event.clientX - frame.left) / frame.width) * (span[1] - span[0]));
       const seen = isNumber(view.values[i][c]) ? plain(view.values[i][c]) : 'missing';
-      showHint(event, `${shortened(name, 24)}\nt ${plain(view.times[i])}\nvalue ${seen}\ncontribution ${plain(values[i][c], 3)}`);
+      showHint(event, `${shortened(name, 24)}\nt ${timeText(view.times[i])}\nvalue ${seen}\ncontribution ${plain(values[i][c], 3)}`);
     });
     canvas.addEventListener('pointerleave', hideHint);
     plot.append(el('span', { class: 'note' }, named(name, 16)), canvas);
     return canvas;
   });
-  const axis = el('div', { class: 'ends' }, el('span', {}, plain(span[0])), el('span', {}, timeLabel(view)), el('span', {}, plain(span[1])));
+  const axis = el('div', { class: 'ends' }, el('span', {}, timeText(span[0])), el('span', {}, timeLabel(view)), el('span', {}, timeText(span[1])));
   plot.append(el('span'), axis);
 
   function paint() {
@@ -55,7 +55,7 @@ function importanceCards(view, span, pick) {
   const bar = (size) => ({ text: '', sort: size, make: () => el('span', { class: 'bar', style: `width:${(0.2 + (size / largest) * 4).toFixed(2)}rem`, 'aria-hidden': 'true' }) });
   const table = tableOf([{ name: 'channel', long: 24 }, { name: 'sum', number: true }, { name: 'sum of sizes', number: true }, { name: '' }],
     totals.map(({ name, sum, size }) => [name, sum, size, bar(size)]), { most: 8, label: 'Contributions of channels' });
-  const times = lineChart({ title: 'Contributions of times', x: span, height: 150, xName: 't', xLabel: timeLabel(view), yLabel: 'contribution', noLegend: true, onPick: pick, knots: view.times.length <= 60,
+  const times = lineChart({ title: 'Contributions of times', x: span, height: 150, time: true, xLabel: timeLabel(view), yLabel: 'contribution', noLegend: true, onPick: pick, knots: view.times.length <= 60,
     lines: [{ name: 'all channels', x: view.times, y: values.map((row) => row.reduce((a, b) => a + (isNumber(b) ? b : 0), 0)) }] });
   const boxes = [card('Importance of channels and times', el('span', { class: 'note' }, named('for the ' + of, 40)), map.box, about),
     card('Contributions of times', null, times.box), card('Contributions of channels', null, table)];

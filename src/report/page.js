@@ -1,6 +1,7 @@
 // the sections of the page, in their order
 
 const data = JSON.parse(document.getElementById('data').textContent);
+if (data.calendar) setCalendar(data.calendar, [data.fast_weights, ...(data.series || []), ...(data.forecasts || [])].flatMap((view) => (view ? view.times : [])));
 
 function facts(pairs) {
   return el('dl', { class: 'facts' }, pairs.map(([name, value]) =>
@@ -121,7 +122,7 @@ function scatterCard(scatter) {
 
 function forecastChart(forecast) {
   const few = forecast.history.length + forecast.times.length <= 120, interval = forecast.low && forecast.high;
-  return lineChart({ title: 'Forecast of ' + forecast.channel, height: 260, knots: few, xName: 't', xLabel: timeLabel(forecast), yLabel: forecast.channel,
+  return lineChart({ title: 'Forecast of ' + forecast.channel, height: 260, knots: few, time: true, xLabel: timeLabel(forecast), yLabel: forecast.channel,
     band: interval ? { x: forecast.times, low: forecast.low, high: forecast.high, colour: 'var(--c2)' } : null,
     lines: [{ name: 'history', x: forecast.history_times, y: forecast.history, colour: 'var(--c8)' },
       { name: 'truth', x: forecast.times, y: forecast.truth, colour: 'var(--c3)' },

@@ -172,10 +172,17 @@ struct RunsTable {
   std::vector<RunLink> runs = {};
 };
 
+/// How times are dates: milliseconds since 1970 of time 0, by the clocks of the source, and of a unit of
+/// time.
+struct Calendar {
+  double zero = 0, unit = 1;
+};
+
 struct ReportData {
   int64_t version = 1;
   std::string title = {}, subtitle = {}, finished = {};
   Pairs facts = {}, data = {};
+  std::optional<Calendar> calendar = {};  ///< absent: times are numbers
   std::vector<Headline> headline = {};
   std::optional<RunsTable> runs = {};  ///< of folds or seeds
   std::vector<Curve> curves = {};

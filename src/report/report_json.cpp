@@ -222,6 +222,12 @@ void visit_fields(RunsTable& r, Visit& visit) {
 }
 
 template <typename Visit>
+void visit_fields(Calendar& c, Visit& visit) {
+  visit("zero", c.zero);
+  visit("unit", c.unit);
+}
+
+template <typename Visit>
 void visit_fields(ReportData& r, Visit& visit) {
   visit("version", r.version);
   visit("title", r.title);
@@ -229,6 +235,7 @@ void visit_fields(ReportData& r, Visit& visit) {
   visit("finished", r.finished);
   visit("facts", r.facts);
   visit("data", r.data);
+  visit("calendar", r.calendar);
   visit("headline", r.headline);
   visit("runs", r.runs);
   visit("curves", r.curves);
@@ -255,6 +262,7 @@ void visit_fields(BoardRun& r, Visit& visit) {
   visit("name", r.name);
   visit("state", r.state);
   visit("note", r.note);
+  visit("task", r.task);
   visit("model", r.model);
   visit("data", r.data);
   visit("metric", r.metric);

@@ -84,7 +84,7 @@ struct Entry {
 };
 
 void read_run(Entry& entry, const std::string& folder) {
-  for (const char* name : {"config.json", "metrics.jsonl", "result.json"}) {
+  for (const char* name : {"config.json", "environment.json", "metrics.jsonl", "result.json"}) {
     std::error_code error;
     const fs::path path = fs::path(folder) / name;
     FW_CHECK(!fs::exists(fs::symlink_status(path, error)) || is_own_file(path), name,
@@ -95,8 +95,10 @@ void read_run(Entry& entry, const std::string& folder) {
   BoardRun& run = entry.run;
   const RunConfig config = read_run_config(folder);
   run.state = state_of(folder);
-  run.model = model_text(config.model);
-  run.data = config.data.path;
+  run.task = name_of(config.task.kind);
+  run.model = text_at(environment_of(folder), "model");
+  if (run.model.empty()) run.model = model_text(config.model);
+  run.data = config.data.absolute_path.empty() ? config.data.path : config.data.absolute_path;
   run.metric = selection_metric(config);
   run.larger_is_better = larger_is_better(run.metric);
   for (const Setting& setting : settings_from_json(json_of(config)))

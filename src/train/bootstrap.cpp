@@ -41,6 +41,15 @@ double quantile(const std::vector<double>& sorted, double share) {
   return sorted[below] + (place - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
+// Of a proportion of 0 or 1, after Clopper and Pearson: the proportions for which as many equal answers have
+// at least half of 1 - level as their probability. A proportion of rows is bounded by that of series in which
+// all rows are right, or wrong.
+ConfidenceInterval exact_interval(double share, int64_t series, double level) {
+  const double least = std::pow((1 - level) / 2, 1 / static_cast<double>(series));
+  return share == 1 ? ConfidenceInterval{least, 1} : ConfidenceInterval{0, 1 - least};
+}
+
+// values of a metric in the resamples
 ConfidenceInterval percentiles(std::vector<double> values, double value, double level) {
   std::erase_if(values, [](double x) { return std::isnan(x); });
   if (std::isnan(value) || values.empty()) return {NAN, NAN};
@@ -48,6 +57,16 @@ ConfidenceInterval percentiles(std::vector<double> values, double value, double 
   // resamples are biased for some metrics: a calibration error is larger in all of them
   return {std::min(value, quantile(values, (1 - level) / 2)),
           std::max(value, quantile(values, (1 + level) / 2))};
+}
+
+ConfidenceInterval metric_interval(const std::pair<std::string, double>& metric, std::vector<double> values,
+                                   int64_t series, double level) {
+  const auto& [name, value] = metric;
+  const ConfidenceInterval found = percentiles(std::move(values), value, level);
+  if (!(found.low == found.high)) return found;
+  const bool proportion = name == "accuracy" || name == "coverage";
+  if (proportion && (value == 0 || value == 1)) return exact_interval(value, series, level);
+  return {NAN, NAN};
 }
 
 // `metrics` of the counts of the series
@@ -67,7 +86,7 @@ ConfidenceIntervals intervals_of(const Function& metrics, int64_t series, double
   }
   ConfidenceIntervals out;
   for (size_t m = 0; m < own.size(); ++m)
-    out.emplace_back(own[m].first, percentiles(std::move(values[m]), own[m].second, options.level));
+    out.emplace_back(own[m].first, metric_interval(own[m], std::move(values[m]), series, options.level));
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/printable.h"
 #include "train/run_fields.h"
 
 namespace fastweights {
@@ -24,6 +25,19 @@ Json texts_json(const std::vector<TextColumn>& texts) {
   Json list = Json::array();
   for (const TextColumn& text : texts) list.push_back({{"column", text.column}, {"values", text.values}});
   return list;
+}
+
+const char* time_form_name(TimeForm form) {
+  return form == TimeForm::Unknown ? "unknown" : form == TimeForm::Dates ? "dates" : "numbers";
+}
+
+// absent in files of earlier versions
+TimeForm time_form_from(const Json& json) {
+  const std::string name = json.value("time_form", time_form_name(TimeForm::Unknown));
+  for (const TimeForm form : {TimeForm::Unknown, TimeForm::Numbers, TimeForm::Dates}) {
+    if (name == time_form_name(form)) return form;
+  }
+  throw std::invalid_argument("unknown time_form '" + printable(name) + "'");
 }
 
 // absent in files of earlier versions
@@ -65,6 +79,7 @@ Json preparation_json(const Preparation& p) {
           {"static_texts", texts_json(p.static_texts)},
           {"target_scales", scales_json(p.target_scales)},
           {"time_unit", p.time_unit},
+          {"time_form", time_form_name(p.time_form)},
           {"median_gap", p.median_gap},
           {"usual_gap", p.usual_gap},
           {"time_scale", p.time_scale},
@@ -88,6 +103,7 @@ Preparation preparation_from(const Json& json) {
   p.channel_texts = texts_from(json, "channel_texts");
   p.static_texts = texts_from(json, "static_texts");
   p.time_unit = json.at("time_unit").get<std::string>();
+  p.time_form = time_form_from(json);
   p.median_gap = json.at("median_gap").get<double>();
   p.time_scale = json.at("time_scale").get<double>();
   p.count_scale = json.at("count_scale").get<double>();

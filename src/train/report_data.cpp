@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "data/time_axis.h"
 #include "report/report.h"
 #include "tensor/autograd.h"
 #include "train/advice.h"
@@ -187,6 +188,8 @@ ReportData make_report(const std::string& folder, const Run& run, const RunResul
       .curves = is_fitted(run.config.model) ? std::vector<report::Curve>{} : curves(result, run.config.task),
       .advice = training_advice(result, selection_metric(run.config)),
       .metrics = metrics_table(result)};
+  if (const std::optional<data::DateScale> dates = data::date_scale(run.data.head))
+    report.calendar = report::Calendar{(dates->zero + dates->form.offset) / 1000, dates->unit / 1000};
   report.model = model_section(trained.model);
   add_facts(report, folder, run, result);
   if (last.predictions->classes.defined()) add_classes(report, trained, shown);

@@ -40,14 +40,18 @@ std::vector<report::ChangedSetting> differences(const Json& ours, const Json& us
   return out;
 }
 
-// the named model whose defaults differ least: a run keeps its configuration, not the name it began with
-struct Nearest {
+// the name that a run began with; of runs of earlier versions, which do not keep it, the one whose defaults
+// differ least
+struct Begun {
   std::string name;
   ModelConfig usual;
 };
-Nearest nearest_model(const Run& run) {
+Begun begun_as(const Run& run, const std::string& name) {
+  const std::vector<std::string> names = model_names();
+  if (std::find(names.begin(), names.end(), name) != names.end())
+    return {name, default_model(name, run.data)};
   const Json ours = json_of(run.config.model);
-  Nearest best;
+  Begun best;
   size_t fewest = std::numeric_limits<size_t>::max();
   for (const std::string& name : model_names()) {
     const ModelConfig usual = default_model(name, run.data);
@@ -72,24 +76,6 @@ std::string list_of(const std::vector<std::string>& names) {
   std::string text;
   for (size_t i = 0; i < names.size() && i < kMost; ++i) text += (i ? ", " : "") + names[i];
   return names.size() > kMost ? message(text, ", ... (", names.size(), " in all)") : text;
-}
-
-std::string text_at(const Json& json, const char* key) {
-  if (!json.contains(key)) return "";
-  const Json& value = json[key];
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-// environment.json as the run has written it; earlier versions have fewer keys, and a damaged file only
-// leaves facts out
-Json environment_of(const std::string& folder) {
-  const std::string path = folder + "/environment.json";
-  if (!std::filesystem::is_regular_file(path)) return Json::object();
-  try {
-    return read_json_file(path, [](const Json& json) { return json.is_object() ? json : Json::object(); });
-  } catch (const std::runtime_error&) {
-    return Json::object();
-  }
 }
 
 void add_machine(ReportData& report, const Json& environment) {
@@ -135,7 +121,8 @@ std::string model_text(const ModelConfig& model) {
 void add_facts(ReportData& report, const std::string& folder, const Run& run, const RunResult& result) {
   const RunConfig& config = run.config;
   const Split& parts = run.data.split;
-  const Nearest model = nearest_model(run);
+  const Json environment = environment_of(folder);
+  const Begun model = begun_as(run, text_at(environment, "model"));
   double seconds = 0;
   for (const TrainEpoch& epoch : result.epochs) seconds += std::isfinite(epoch.seconds) ? epoch.seconds : 0;
   report.subtitle =
@@ -155,7 +142,6 @@ void add_facts(ReportData& report, const std::string& folder, const Run& run, co
                      name_of(config.training.schedule), " schedule, seed ", config.training.seed)},
       {"Epochs", message(result.epochs.size(), ", best ", result.best_epoch)}};
   if (seconds > 0) report.headline.push_back({"time of training", seconds, "seconds"});
-  const Json environment = environment_of(folder);
   add_machine(report, environment);
   report.data = data_facts(run);
   RunConfig usual = {.data = config.data, .model = model.usual};

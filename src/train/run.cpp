@@ -172,6 +172,7 @@ void open_fresh(const RunOptions& options, const Run& run, const Trainer& traine
         message("there is a run in ", path, " already: resume it with --resume, or choose another folder"));
   Json environment = environment_json();
   if (!options.command.empty()) environment["command"] = options.command;
+  if (!run.model.empty()) environment["model"] = run.model;
   replace_file(path + "/environment.json", shown_dump(environment, 2) + "\n");
   write_run_data(path, run.data);
   replace_file(path + "/metrics.jsonl", "");
@@ -324,6 +325,7 @@ RunResult train_run(const Run& run, const RunOptions& options) {
                         " for the test; ", model.parameter_count(), " parameters"));
     for (const std::string& note : notes_on_parts(data)) folder.note(note);
     for (const std::string& note : data.head.notes) folder.log(note);
+    for (const std::string& file : data.head.skipped) folder.log("skipped: " + file);
     if (!copied.empty()) folder.note(copied);
     if (const std::string guess = guess_note(data.preparation); !guess.empty()) folder.note(guess);
     if (const std::string gaps = gap_note(run); !gaps.empty()) folder.note(gaps);

@@ -67,7 +67,8 @@ Run run_of(const RunSetup& setup, RunConfig config, RunData data, double seconds
   config.task = data.task;
   config.model = model_config(setup, data);
   use_plain_data(config.model, data.preparation);
-  return {.config = std::move(config),
+  return {.model = setup.model,
+          .config = std::move(config),
           .data = std::move(data),
           .initialise_from = setup.initialise_from,
           .phases = {{"splitting and scaling", seconds}}};

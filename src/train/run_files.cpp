@@ -133,6 +133,22 @@ Json environment_json() {
           {"cores", e.cores},         {"instructions", e.instruction_set}};
 }
 
+Json environment_of(const std::string& folder) {
+  const std::string path = folder + "/environment.json";
+  if (!std::filesystem::is_regular_file(std::filesystem::symlink_status(path))) return Json::object();
+  try {
+    return read_json_file(path, [](const Json& json) { return json.is_object() ? json : Json::object(); });
+  } catch (const std::runtime_error&) {
+    return Json::object();
+  }
+}
+
+std::string text_at(const Json& json, const char* key) {
+  if (!json.contains(key)) return "";
+  const Json& value = json[key];
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
 Json metrics_json(const Metrics& metrics) {
   Json out = Json::object();
   for (const auto& [name, value] : metrics) out[name] = number_json(value);

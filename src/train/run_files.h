@@ -30,6 +30,11 @@ class RunFolder {
 
 Json environment_json();
 
+/// environment.json as the run has written it; earlier versions have fewer keys, and a damaged file has none.
+Json environment_of(const std::string& folder);
+/// A text of an object, anything else as JSON; "" if it is absent.
+std::string text_at(const Json& json, const char* key);
+
 /// An object; what is not finite becomes null.
 Json metrics_json(const Metrics& metrics);
 Json result_json(const PartResult& part);

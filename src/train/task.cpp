@@ -11,6 +11,7 @@
 #include "tensor/parallel.h"
 #include "train/first_guess.h"
 #include "train/model_time.h"
+#include "train/run_fields.h"
 #include "train/task_rows.h"
 
 namespace fastweights {
@@ -136,6 +137,16 @@ RaggedSeries pad_single_rows(const Tensor& channels, const Tensor& times, const 
   return {channels.index_select(0, all), new_times, int64_tensor(offsets)};
 }
 
+// the first channel of the column of each channel
+std::vector<int64_t> columns_of_channels(const Preparation& preparation) {
+  if (preparation.channel_texts.empty()) return {};
+  std::vector<int64_t> first(preparation.channels.size());
+  for (const ShownColumn& column : shown_columns(preparation.channels, preparation.channel_texts)) {
+    for (const size_t c : column.channels) first[c] = static_cast<int64_t>(column.channels.front());
+  }
+  return first;
+}
+
 }  // namespace
 
 TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
@@ -155,6 +166,19 @@ TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
   FW_CHECK(!classes || data.classes() > 1, "all series of '", name, "' have the label '",
            data.classes() > 0 ? data.head.classes[0] : "", "'; classification needs two classes");
   return kind;
+}
+
+std::string task_note(const DataSet& data, TaskKind kind) {
+  const std::string task = message("task ", name_of(kind));
+  if (kind != found_kind(data)) return task;
+  if (kind == TaskKind::Forecast)
+    return message(
+        task, ": the data have neither labels (no column '", data.head.source.label,
+        "') nor targets; --label-column or --target-columns names them, --task chooses another task");
+  const char* reason = kind == TaskKind::Classification ? "the series have labels"
+                       : kind == TaskKind::Regression   ? "the series have targets"
+                                                        : "the rows have labels, which vary within series";
+  return message(task, ": ", reason, "; --task chooses another task");
 }
 
 int64_t output_count(TaskKind kind, const Preparation& preparation) {
@@ -187,6 +211,7 @@ PreparedData prepare(const DataSet& data, const std::vector<int64_t>& samples,
   if (!data.labels.empty()) out.labels = int64_tensor(entries_at(data.labels, samples));
   if (!preparation.targets.empty()) out.targets = scaled(data.targets, samples, preparation.target_scales, 0);
   if (!data.step_labels.empty()) out.step_labels = int64_tensor(entries_at(data.step_labels, rows.index));
+  out.columns = columns_of_channels(preparation);
   return out;
 }
 

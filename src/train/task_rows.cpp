@@ -22,11 +22,21 @@ Rows rows_of(at::IntArrayRef offsets, const std::vector<int64_t>& samples) {
 
 namespace {
 
-bool is_held_out(const TaskConfig& task, int64_t row, int64_t length, Random& random) {
-  if (task.kind == TaskKind::Imputation) return random.uniform() < task.hidden;
+bool is_in_horizon(const TaskConfig& task, int64_t row, int64_t length) {
   const int64_t first =
       length - std::max<int64_t>(1, std::llround(task.horizon * static_cast<double>(length)));
   return row >= std::max<int64_t>(first, 1);
+}
+
+// Chooses the values of the next row that imputation holds out. Channels of a text column say the same, and
+// are held out together.
+void choose_values(std::vector<bool>& chosen, const TaskConfig& task, const std::vector<int64_t>& columns,
+                   Random& random) {
+  for (size_t c = 0; c < chosen.size(); ++c) {
+    const bool own = random.uniform() < task.hidden;
+    const size_t first = columns.empty() ? c : static_cast<size_t>(columns[c]);
+    chosen[c] = first == c ? own : chosen[first];
+  }
 }
 
 // independent of the other series of the batch
@@ -35,8 +45,10 @@ Random random_of(uint64_t seed, int64_t sample) {
 }
 
 // targets are removed from the input: the last rows of each series, or values at random
-void hold_out(TaskRows& out, const TaskConfig& task, const std::vector<int64_t>& samples, uint64_t seed) {
+void hold_out(TaskRows& out, const TaskConfig& task, const std::vector<int64_t>& columns,
+              const std::vector<int64_t>& samples, uint64_t seed) {
   const int64_t channels = out.values.size(1);
+  std::vector<bool> chosen(static_cast<size_t>(channels));
   const std::vector<int64_t>& offsets = out.rows.offsets;
   const Tensor targets = at::full_like(out.values, NAN);
   out.values = out.values.clone();
@@ -48,8 +60,13 @@ void hold_out(TaskRows& out, const TaskConfig& task, const std::vector<int64_t>&
     const int64_t first = offsets[b], last = offsets[b + 1];
     for (int64_t i = first; i < last; ++i) {
       bool any = false;
+      if (task.kind == TaskKind::Imputation) {
+        choose_values(chosen, task, columns, random);
+      } else {
+        std::fill(chosen.begin(), chosen.end(), is_in_horizon(task, i - first, last - first));
+      }
       for (int64_t j = i * channels; j < (i + 1) * channels; ++j) {
-        if (!is_held_out(task, i - first, last - first, random)) continue;
+        if (!chosen[static_cast<size_t>(j - i * channels)]) continue;
         target[j] = input[j];
         any = any || !std::isnan(input[j]);
         input[j] = NAN;
@@ -100,7 +117,7 @@ TaskRows task_rows(const PreparedData& data, const TaskConfig& task, const std::
     if (targets == Targets::Missing) {
       out.outputs = missing_rows(out.values, out.rows.offsets, task.kind);
     } else {
-      hold_out(out, task, samples, seed);
+      hold_out(out, task, data.columns, samples, seed);
     }
   } else if (task.kind == TaskKind::StepClassification) {
     out.outputs = RequestedRows{at::arange(index.size(0), at::kLong), int64_tensor(out.rows.offsets)};

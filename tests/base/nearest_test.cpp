@@ -17,6 +17,13 @@ TEST(Nearest, InsertedDeletedReplacedAndSwappedLettersAreFound) {
   EXPECT_EQ(nearest("cold", words), "hold");
 }
 
+// of five letters one may change
+TEST(Nearest, SwappedNeighboursAreOneChange) {
+  EXPECT_EQ(nearest("trian", {"bench", "train"}), "train");
+  EXPECT_EQ(nearest("inof", {"list", "info"}), "info");
+  EXPECT_EQ(nearest("niart", {"bench", "train"}), "");
+}
+
 // one letter off, not the same beginning
 TEST(Nearest, TheNumberOfChangesDecides) { EXPECT_EQ(nearest("abcd", {"abxyz", "xbcd"}), "xbcd"); }
 

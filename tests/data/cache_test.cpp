@@ -17,20 +17,21 @@ using testing::ScratchFolder;
 
 // every member holds something, and no two the same
 DataSet sample_set() {
-  DataHead head = {.name = "name",
-                   .origin = "origin",
-                   .channels = {"a", "", "\xe9 not UTF-8"},
-                   .statics = {"s"},
-                   .targets = {"t", "u"},
-                   .classes = {"no", "yes"},
-                   .time_unit = "hour",
-                   .time_zero = "2020-01-01",
-                   .date_form = "2020-01-02",
-                   .source = {.id = "i", .time = "t", .label = "l", .group = "p"},
-                   .channel_texts = {{"a", {"", "u"}}, {"b", {}}},
-                   .static_texts = {{"s", {"1", "2", "3"}}},
-                   .unused = {"k"},
-                   .skipped = {"file: reason"}};
+  DataHead head = {
+      .name = "name",
+      .origin = "origin",
+      .channels = {"a", "", "\xe9 not UTF-8"},
+      .statics = {"s"},
+      .targets = {"t", "u"},
+      .classes = {"no", "yes"},
+      .time_unit = "hour",
+      .time_zero = "2020-01-01",
+      .date_form = "2020-01-02",
+      .source = {.id = "i", .time = "t", .label = "l", .group = "p", .separator = '\t', .decimal = ','},
+      .channel_texts = {{"a", {"", "u"}}, {"b", {}}},
+      .static_texts = {{"s", {"1", "2", "3"}}},
+      .unused = {"k"},
+      .skipped = {"file: reason"}};
   const Series first = {.id = "1",
                         .group = "g",
                         .part = Part::Test,
@@ -69,6 +70,8 @@ void expect_equal_sets(const DataSet& a, const DataSet& b) {
   EXPECT_EQ(a.head.source.time, b.head.source.time);
   EXPECT_EQ(a.head.source.label, b.head.source.label);
   EXPECT_EQ(a.head.source.group, b.head.source.group);
+  EXPECT_EQ(a.head.source.separator, b.head.source.separator);
+  EXPECT_EQ(a.head.source.decimal, b.head.source.decimal);
   for (const auto texts : {&DataHead::channel_texts, &DataHead::static_texts}) {
     ASSERT_EQ((a.head.*texts).size(), (b.head.*texts).size());
     for (size_t i = 0; i < (a.head.*texts).size(); ++i) {

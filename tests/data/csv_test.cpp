@@ -84,6 +84,30 @@ TEST(CsvReader, DatesAreTimes) {
   EXPECT_EQ(data.head.name, "d");
 }
 
+TEST(CsvReader, AColumnThatMayHaveTheLabelsIsNoted) {
+  const auto notes = [](const std::string& text, const TableColumns& columns = {}) {
+    return parsed(text, columns).head.notes;
+  };
+  const std::string table = "id,time,x,lable\na,0,1,u\nb,0,1,v\n";
+  const std::vector<std::string> note = {
+      "no column 'label', so there are no labels; the nearest is 'lable', which --label-column 'lable' "
+      "names"};
+  EXPECT_EQ(notes(table), note);
+  EXPECT_TRUE(notes(table, {.label = "lable"}).empty());
+  EXPECT_TRUE(notes(table, {.targets = {"x"}}).empty());
+  EXPECT_TRUE(notes(table, {.label_columns = LabelColumns::Optional}).empty());
+  EXPECT_TRUE(notes(table, {.ignored = {"lable"}}).empty());
+  EXPECT_TRUE(notes("id,time,x,outcome\na,0,1,u\n").empty());
+  EXPECT_TRUE(notes("id,time,x,lable,label\na,0,1,u,v\n").empty());
+  // labels.csv of a folder, unless rows have labels
+  const TestFolder folder;
+  folder.file("labels.csv", "id,lable\na,u\n");
+  folder.file("a.csv", "time,x\n0,1\n");
+  EXPECT_EQ(read_csv_folder(folder.path(""), {}).head.notes, note);
+  folder.file("a.csv", "time,x,label\n0,1,u\n");
+  EXPECT_TRUE(read_csv_folder(folder.path(""), {}).head.notes.empty());
+}
+
 TEST(CsvReader, HeadersSayWhatIsWrong) {
   EXPECT_EQ(said(""), "f:1:1: expected a header, got an empty file");
   EXPECT_EQ(said("ID,time,x\n"), "f:1:1: no column 'id' (the id of a series); the nearest is 'ID'");

@@ -53,6 +53,27 @@ TEST(TableForm, ADecimalCommaIsFoundWhereCommasDoNotSeparate) {
       data, parsed("id,time,x\na,0,\"1,5\"\na,\"0,5\",-2e-3\n", {.table = {.decimal = DecimalMark::Comma}}));
 }
 
+// in which predictions are written
+TEST(TableForm, TheMarksOfATableAreKnown) {
+  const auto marks = [](const std::string& text, const ReadOptions& options = {}) {
+    const SourceColumns source = parsed(text, options).head.source;
+    return std::string{source.separator, source.decimal};
+  };
+  EXPECT_EQ(marks("id,time,x\na,0,1.5\n"), ",.");
+  EXPECT_EQ(marks("id;time;x\na;0;1,5\n"), ";,");
+  EXPECT_EQ(marks("id;time;x\na;0;1.5\n"), ";.");
+  EXPECT_EQ(marks("id\ttime\tx\na\t0,5\t1\n"), "\t,");
+  EXPECT_EQ(marks("id|time|x\na|0|1\n"), "|.");
+  EXPECT_EQ(marks("id,time,x\na,0,\"1,5\"\n", {.table = {.decimal = DecimalMark::Comma}}), ",,");
+  // of a table per series: a mark that any of them has
+  const TestFolder folder;
+  folder.file("set/labels.csv", "id\na\nb\n");
+  folder.file("set/a.csv", "time;x\n0;1\n");
+  folder.file("set/b.csv", "time;x\n0;1,5\n");
+  const SourceColumns source = read_data(folder.path("set")).head.source;
+  EXPECT_EQ((std::string{source.separator, source.decimal}), ";,");
+}
+
 TEST(TableForm, DecimalMarksAreNotMixed) {
   EXPECT_EQ(
       said("id;time;x\na;0;1.5\na;1;2,5\n"),
@@ -236,12 +257,32 @@ TEST(TextColumns, AreThoseOfTheTrainingPart) {
   EXPECT_EQ(matched.head.channels, seen.head.channels);
   expect_equal(matched.values, {0, 0, 1, kMissing, kMissing, 2, 0, 0, 2}, "value");
   EXPECT_EQ(
-      notes_on_texts(other, preparation),
+      match_notes(other, preparation),
       (Words{"column 'sky': the value 'hail' is unknown to the model; its channels are 0 there (2 times)"}));
   EXPECT_EQ(refusal([&] { match_data(parsed("id,time,x\nd,0,1\n"), preparation); }),
             "the model was trained with channel 'sky=rain', which '' lacks; expected one of 'x'");
   EXPECT_EQ(refusal([&] { match_data(parsed("id,time,x,sky\nd,0,no,rain\n"), preparation); }),
             "the model was trained with numbers in column 'x', which '' fills with texts such as 'no'");
+}
+
+// a file of an earlier version does not say what its training data had
+TEST(MatchNotes, SayThatOnlyOneOfDataAndModelHasDates) {
+  const DataSet numbers = parsed("id,time,x\na,0,1\na,1,2\n"),
+                dates = parsed("id,time,x\na,2024-01-01,1\na,2024-01-02,2\n", {.time_unit = "day"});
+  Preparation p = fit_preparation(dates, {0}, {});
+  EXPECT_EQ(match_notes(dates, p), Words{});
+  EXPECT_EQ(
+      match_notes(numbers, p),
+      (Words{"the model was trained with dates, and the times of '' are numbers: they are taken in units of "
+             "'day', to which the dates were converted"}));
+  p = fit_preparation(numbers, {0}, {});
+  EXPECT_EQ(match_notes(numbers, p), Words{});
+  EXPECT_EQ(
+      match_notes(dates, p),
+      (Words{"the model was trained with numbers as times, and those of '' are dates: they are converted to "
+             "units of 'day'; --time-unit chooses another unit"}));
+  p.time_form = TimeForm::Unknown;
+  EXPECT_EQ(match_notes(dates, p), Words{});
 }
 
 TEST(TablesComeBack, AsTheyWere) {

@@ -188,6 +188,8 @@ def regression():
     return {
         "version": 1, "title": "Heart rate from a pulse signal", "finished": "2026-11-15 14:00 UTC",
         "facts": [["Data", "BIDMC32HR (CSV)"], ["Samples", "90 train, 30 validation, 160 test"]],
+        # hours from 2024-02-29 21:00 on
+        "calendar": {"zero": 1709240400000, "unit": 3600000},
         "headline": [{"name": "test RMSE", "value": 4.213}, {"name": "parameters", "value": 2113, "format": "integer"}],
         "curves": curves(rng, 40, 31, "Share of variance explained")[:2],
         "metrics": {"columns": ["validation", "test"],
@@ -196,7 +198,7 @@ def regression():
                     "predicted": rounded([y + rng.gauss(0, 4) for y in true])},
         "mistakes": [{"id": f"test-{i}", "true": true[i], "predicted": rounded(true[i] + 12.0 - i), "loss": (12.0 - i) ** 2}
                      for i in range(5)],
-        "fast_weights": {**fast_weights(rng, [(1, 12, 12)], 2, 80, 20, ["beats per minute"], 0.0), "label": 61.3, "predicted": 60.2}}
+        "fast_weights": {**fast_weights(rng, [(1, 12, 12)], 2, 80, 20, ["beats per minute"], 0.0, "hour"), "label": 61.3, "predicted": 60.2}}
 
 
 def large():

@@ -17,11 +17,11 @@ ReportJson sample(const std::string& name) {
   return ReportJson::parse(in);
 }
 
-// classification, with all parts but "scatter" and "runs", and the samples with those
+// classification, with all parts but "scatter", "calendar" and "runs", and the samples with those
 ReportJson everything() {
   ReportJson report = sample("sample.json");
   report["runs"] = sample("runs.json")["runs"];
-  report["scatter"] = sample("regression.json")["scatter"];
+  for (const char* part : {"scatter", "calendar"}) report[part] = sample("regression.json")[part];
   return report;
 }
 
@@ -102,6 +102,7 @@ void add_keys(const ReportJson& json, const std::string& where, std::set<std::st
 report::ReportData all_parts() {
   report::ReportData data = {.title = "title", .facts = {{"a", "b"}}};
   data.headline = {{"name", 0.5, "percent"}, {"name", int64_t{7}, "integer"}};
+  data.calendar = {1709240400000, 3600000};
   data.runs = {"test", {"accuracy"}, {"percent"}, {{"seed-1", "seed-1/report.html", {1}}}};
   data.curves = {{.title = "Loss", .lines = {{"train", {1, 2}, {0.5, std::nan("")}}}}};
   data.advice = {"text"};
@@ -141,6 +142,7 @@ TEST(Report, TheStructuresAreWrittenAsThePageReadsThem) {
   const ReportJson json = ReportJson::parse(report::to_json(all_parts()));
   EXPECT_EQ(json["version"], 1);
   EXPECT_EQ(json["facts"], ReportJson::parse(R"([["a", "b"]])"));
+  EXPECT_EQ(json["calendar"], ReportJson::parse(R"({"zero": 1709240400000.0, "unit": 3600000.0})"));
   EXPECT_EQ(json["headline"][0]["value"], 0.5);
   EXPECT_TRUE(json["headline"][1]["value"].is_number_integer());
   EXPECT_EQ(json["curves"][0]["lines"][0]["x"], ReportJson::parse("[1, 2]"));
@@ -152,8 +154,8 @@ TEST(Report, TheStructuresAreWrittenAsThePageReadsThem) {
 
 TEST(Report, AbsentPartsHaveNoKey) {
   const ReportJson json = ReportJson::parse(report::to_json(report::ReportData{.title = "title"}));
-  for (const char* key :
-       {"confusion", "roc", "calibration", "scatter", "mistakes", "fast_weights", "warnings", "runs"})
+  for (const char* key : {"confusion", "roc", "calibration", "scatter", "mistakes", "fast_weights",
+                          "warnings", "runs", "calendar"})
     EXPECT_FALSE(json.contains(key)) << key;
 }
 

@@ -35,6 +35,49 @@ TEST(Bootstrap, HasTheWidthOfABinomial) {
   EXPECT_TRUE(std::isnan(interval_of(found, "mse").low));
 }
 
+// 0.025 is the probability that 7 of 7 are right if each is with the probability of the lower end
+TEST(Bootstrap, OfAllOrNoneRightIsThatOfClopperAndPearson) {
+  for (const int64_t rows : {1, 4}) {
+    const ConfidenceInterval all = interval_of(bootstrap(answers(7, rows, 1), kSteps, {}), "accuracy");
+    EXPECT_NEAR(std::pow(all.low, 7), 0.025, 1e-12);
+    EXPECT_EQ(all.high, 1);
+    const ConfidenceInterval none = interval_of(bootstrap(answers(7, rows, 0), kSteps, {}), "accuracy");
+    EXPECT_EQ(none.low, 0);
+    EXPECT_NEAR(std::pow(1 - none.high, 7), 0.025, 1e-12);
+  }
+  const ConfidenceIntervals wide = bootstrap(answers(7, 1, 1), kSteps, {}, {.level = 0.8});
+  EXPECT_NEAR(std::pow(interval_of(wide, "accuracy").low, 7), 0.1, 1e-12);
+  // nothing bounds other metrics there
+  EXPECT_TRUE(std::isnan(interval_of(wide, "auroc").low) && std::isnan(interval_of(wide, "auroc").high));
+  // a single mistake: resamples differ
+  const ConfidenceInterval most = interval_of(bootstrap(answers(7, 1, 6.0 / 7), kSteps, {}), "accuracy");
+  EXPECT_EQ(most.high, 1);
+  EXPECT_NEAR(most.low, 4.0 / 7, 0.1);
+}
+
+TEST(Bootstrap, OfValuesThatAreAllInsideTheirIntervalsIsThatOfClopperAndPearson) {
+  const Tensor y = testing::random({5, 2}, 3).to(at::kDouble);
+  Predictions p = {.outputs = at::zeros_like(y),
+                   .times = at::zeros({5}, at::kDouble),
+                   .samples = at::arange(5, at::kLong),
+                   .classes = {},
+                   .targets = y};
+  p.half_widths = y.abs() + 1;
+  const ConfidenceInterval coverage = interval_of(bootstrap(p, kChannels, {}), "coverage");
+  EXPECT_NEAR(std::pow(coverage.low, 5), 0.025, 1e-12);
+  EXPECT_EQ(coverage.high, 1);
+}
+
+TEST(Bootstrap, OfASingleSeriesIsUnknown) {
+  const Tensor y = testing::random({6, 1}, 3).to(at::kDouble);
+  const Predictions p = {.outputs = at::zeros_like(y),
+                         .times = at::zeros({6}, at::kDouble),
+                         .samples = at::zeros({6}, at::kLong),
+                         .classes = {},
+                         .targets = y};
+  EXPECT_TRUE(std::isnan(interval_of(bootstrap(p, kChannels, {}), "mae").low));
+}
+
 TEST(Bootstrap, DrawsSeriesNotRows) {
   const double alone = length_of(interval_of(bootstrap(answers(100, 1, 0.8), kSteps, {}), "accuracy"));
   const double repeated = length_of(interval_of(bootstrap(answers(100, 25, 0.8), kSteps, {}), "accuracy"));

@@ -173,6 +173,32 @@ TEST(Task, ImputationHidesASeededShare) {
   EXPECT_FALSE(equal_with_nan(batch_of(2).input.series.values, batch.input.series.values));
 }
 
+// the channels of a text tell each other
+TEST(Task, ImputationHidesAllChannelsOfATextTogether) {
+  DataHead head = {.name = "texts", .channels = {"a=u", "x", "a=v", "a=w"}};
+  head.channel_texts = {{"a", {"u", "v", "w"}}};
+  Series series;
+  for (int i = 0; i < 500; ++i) {
+    series.times.push_back(i);
+    for (const double value :
+         {i % 3 == 0 ? 1.0 : 0.0, i * 0.1, i % 3 == 1 ? 1.0 : 0.0, i % 3 == 2 ? 1.0 : 0.0})
+      series.values.push_back(value);
+  }
+  const DataSet data = collect_series(head, {series, series});
+  const Preparation p = fit_preparation(data, {.time_channel = false, .usual_gaps = 0});
+  const Tensor hidden =
+      make_batch(prepare(data, p), p, {.kind = TaskKind::Imputation, .hidden = 0.3}, {0, 1}, 1)
+          .input.series.values.isnan();  // [1000, 4]
+  EXPECT_TRUE(at::equal(hidden.select(1, 0), hidden.select(1, 2)));
+  EXPECT_TRUE(at::equal(hidden.select(1, 0), hidden.select(1, 3)));
+  // of each column a share, and columns do not depend on each other
+  const auto share = [](const Tensor& x) { return x.to(at::kDouble).mean().item<double>(); };
+  const Tensor text = hidden.select(1, 0), number = hidden.select(1, 1);
+  EXPECT_NEAR(share(text), 0.3, 0.06);
+  EXPECT_NEAR(share(number), 0.3, 0.06);
+  EXPECT_NEAR(share(text.logical_and(number)), 0.09, 0.04);
+}
+
 // the same values of a series, whatever others are looked at with it
 TEST(Task, WhatImputationHidesDoesNotDependOnTheBatch) {
   const TrainData data = train_data(two_classes(6));
@@ -275,14 +301,22 @@ TEST(Task, ARowThatIsAloneGetsOneBeforeItThatSaysTheSame) {
 TEST(Task, TheKindIsWhatTheDataHave) {
   DataSet data = two_classes(4);
   EXPECT_EQ(task_kind(data, {}), TaskKind::Classification);
+  EXPECT_EQ(task_note(data, TaskKind::Classification),
+            "task classification: the series have labels; --task chooses another task");
   EXPECT_EQ(output_count(TaskKind::Classification, fit_preparation(data)), 1);
   EXPECT_EQ(task_kind(data, {.kind = TaskKind::Imputation}), TaskKind::Imputation);
+  EXPECT_EQ(task_note(data, TaskKind::Imputation), "task imputation");
   EXPECT_EQ(output_count(TaskKind::Imputation, fit_preparation(data)), 2);
   data.labels = {-1, -1, -1, -1};
   EXPECT_EQ(task_kind(data, {}), TaskKind::Regression);
   EXPECT_EQ(output_count(TaskKind::Regression, fit_preparation(data)), 1);
   data.head.targets = {};
   EXPECT_EQ(task_kind(data, {}), TaskKind::Forecast);
+  data.head.source.label = "outcome";
+  EXPECT_EQ(
+      task_note(data, TaskKind::Forecast),
+      "task forecast: the data have neither labels (no column 'outcome') nor targets; --label-column or "
+      "--target-columns names them, --task chooses another task");
   data.head.classes = {"a", "b", "c"};
   EXPECT_EQ(output_count(TaskKind::Classification, fit_preparation(data)), 3);
   const auto refused = [&](TaskKind kind) { return error_message([&] { task_kind(data, {.kind = kind}); }); };
