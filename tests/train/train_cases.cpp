@@ -52,6 +52,10 @@ ProgrammerConfig small_model(const TrainData& data) {
   return config;
 }
 
+bool equal_with_nan(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && at::allclose(a, b, 0, 0, true);
+}
+
 bool same_bits(const NamedTensors& a, const NamedTensors& b) {
   if (a.tensors.size() != b.tensors.size()) return false;
   for (const auto& [name, tensor] : a.tensors) {

@@ -18,6 +18,9 @@ TrainData train_data(const DataSet& data, const TaskConfig& task = {}, const Pre
 /// A model for them, of a few hundred parameters.
 ProgrammerConfig small_model(const TrainData& data);
 
+/// The same shapes and values, missing ones included.
+bool equal_with_nan(const Tensor& a, const Tensor& b);
+
 /// Equal bit by bit, names included.
 bool same_bits(const NamedTensors& a, const NamedTensors& b);
 bool same_bits(const Model& a, const Model& b);
