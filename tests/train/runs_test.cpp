@@ -17,17 +17,12 @@ namespace {
 
 using testing::error_message;
 
-const Settings kTiny = {{"model.hidden_size", "8"}, {"training.epochs", "2"}, {"training.batch_size", "8"}};
-
 // 24 series, trained as folds or with several seeds
 class Runs : public ::testing::Test {
  protected:
   RunsOptions options(const std::string& name, int64_t folds, std::vector<int64_t> seeds,
                       Settings more = {}) {
-    RunsOptions out = {.folder = folder_.path(name),
-                       .folds = folds,
-                       .seeds = std::move(seeds),
-                       .setup = {.model = "gru", .settings = kTiny}};
+    RunsOptions out = small_runs(folder_.path(name), folds, std::move(seeds));
     out.setup.settings.insert(out.setup.settings.end(), more.begin(), more.end());
     return out;
   }
@@ -203,7 +198,8 @@ TEST_F(Runs, SeedsShareTheirSplitAndDifferOtherwise) {
     EXPECT_EQ(read_run_config(message(o.folder, "/seed-", seed)).training.seed, seed);
   EXPECT_FALSE(same_bits(load_trained(o.folder + "/seed-4").model, load_trained(o.folder + "/seed-9").model));
   // each is the run that --seed makes
-  const Settings one = {kTiny[0], kTiny[1], kTiny[2], {"training.seed", "9"}};
+  Settings one = small_runs("", 0, {}).setup.settings;
+  one.emplace_back("training.seed", "9");
   train_run(make_run({.model = "gru", .settings = one}, data_), {.folder = folder_.path("single")});
   EXPECT_EQ(read_file(folder_.path("single/model.safetensors")),
             read_file(o.folder + "/seed-9/model.safetensors"));
@@ -230,76 +226,6 @@ TEST_F(Runs, SpreadIsMeanDeviationAndRange) {
   EXPECT_EQ(spread[0].runs, 3);
   EXPECT_EQ(spread[1].runs, 2);
   EXPECT_DOUBLE_EQ(spread[1].deviation, 0);
-}
-
-TEST_F(Runs, ResumedRunsAreThoseOfAnUninterruptedSet) {
-  for (const bool in_folds : {true, false}) {
-    const int64_t count = in_folds ? 3 : 0;
-    const std::vector<int64_t> list = in_folds ? std::vector<int64_t>{} : std::vector<int64_t>{1, 2, 3};
-    const std::string whole = in_folds ? "whole-folds" : "whole-seeds", killed = in_folds ? "folds" : "seeds";
-    train_runs(options(whole, count, list), data_);
-    RunsOptions o = options(killed, count, list);
-    // a kill before the second run has a configuration, one in its middle, one after its end
-    int64_t begun = 0;
-    o.train = [&](const fastweights::Run& run, RunOptions one) {
-      if (++begun == 2) throw std::domain_error("killed");
-      return train_run(run, one);
-    };
-    EXPECT_THROW(train_runs(o, data_), std::domain_error);
-    EXPECT_TRUE(read_runs(o.folder).has_value());
-    const TrainFunction in_the_middle = [](const fastweights::Run& run, RunOptions one) {
-      one.events.step = [](const Trainer& trainer, const TrainStep&) {
-        if (trainer.steps_done() == 3) throw std::domain_error("killed");
-      };
-      return train_run(run, one);
-    };
-    EXPECT_THROW(resume_runs(o.folder, data_, in_the_middle), std::domain_error);
-    const TrainFunction after = [](const fastweights::Run& run, const RunOptions& one) -> RunResult {
-      train_run(run, one);
-      throw std::domain_error("killed");
-    };
-    EXPECT_THROW(resume_runs(o.folder, data_, after), std::domain_error);
-    EXPECT_EQ(resume_runs(o.folder, data_).end, RunEnd::Finished);
-    EXPECT_EQ(read_file(o.folder + "/result.json"), read_file(folder_.path(whole + "/result.json")));
-    for (const SetRun& one : set_runs(o)) {
-      const std::string model = "/" + one.name + "/model.safetensors";
-      EXPECT_EQ(read_file(o.folder + model), read_file(folder_.path(whole) + model));
-    }
-    // once more: nothing is trained
-    const TrainFunction never = [](const fastweights::Run&, const RunOptions&) -> RunResult {
-      throw std::domain_error("trained again");
-    };
-    EXPECT_EQ(resume_runs(o.folder, data_, never).end, RunEnd::Finished);
-  }
-  data_.values[3] += 1;
-  EXPECT_NE(refusal([&] { resume_runs(folder_.path("seeds"), data_); }).find("the data have changed since"),
-            std::string::npos);
-}
-
-// killed before its last file, or before the end of its lock
-TEST_F(Runs, UnfinishedFilesOfARunAreCompleted) {
-  const std::string path = folds();
-  const std::string card = path + "/fold-2/model_card.md", lock = path + "/fold-3/lock";
-  std::filesystem::remove(card);
-  folder_.file("folds/fold-2/model_card.md.part-1-f4df69e10b7910f3", "half");
-  folder_.file("folds/fold-3/lock", "1 another-host\n");
-  EXPECT_EQ(resume_runs(path, data_).end, RunEnd::Finished);
-  EXPECT_TRUE(std::filesystem::exists(card));
-  EXPECT_FALSE(std::filesystem::exists(card + ".part-1-f4df69e10b7910f3"));
-  EXPECT_FALSE(std::filesystem::exists(lock));
-}
-
-// a full disk ends the first run before its configuration is written
-TEST_F(Runs, AFirstRunThatCouldNotBeginLeavesTheFolderFree) {
-  const RunsOptions o = options("folds", 3, {});
-  RunsOptions failing = o;
-  failing.train = [&](const fastweights::Run&, const RunOptions& one) -> RunResult {
-    folder_.file("folds/fold-1/environment.json", "{}");
-    EXPECT_EQ(one.folder, folder_.path("folds/fold-1"));
-    throw std::runtime_error("no space left");
-  };
-  EXPECT_EQ(refusal([&] { train_runs(failing, data_); }), "no space left");
-  EXPECT_EQ(train_runs(o, data_).end, RunEnd::Finished);
 }
 
 TEST_F(Runs, ThePartOfFoldsIsOutOfFold) {
@@ -345,7 +271,7 @@ TEST_F(Runs, BadFoldersAreRefusedWithASentence) {
                         path);
   // of other classes, channels, another task
   const auto replace_by = [&](const DataSet& data, const Settings& settings) {
-    Settings all = kTiny;
+    Settings all = small_runs("", 0, {}).setup.settings;
     all.insert(all.end(), settings.begin(), settings.end());
     const std::string other = folder_.path("other");
     train_run(make_run({.model = "gru", .settings = all}, data), {.folder = other});

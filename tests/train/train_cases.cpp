@@ -52,6 +52,18 @@ ProgrammerConfig small_model(const TrainData& data) {
   return config;
 }
 
+RunsOptions small_runs(const std::string& folder, int64_t folds, std::vector<int64_t> seeds) {
+  const Settings tiny = {{"model.hidden_size", "8"}, {"training.epochs", "2"}, {"training.batch_size", "8"}};
+  return {.folder = folder,
+          .folds = folds,
+          .seeds = std::move(seeds),
+          .setup = {.model = "gru", .settings = tiny}};
+}
+
+bool equal_with_nan(const Tensor& a, const Tensor& b) {
+  return a.sizes() == b.sizes() && at::allclose(a, b, 0, 0, true);
+}
+
 bool same_bits(const NamedTensors& a, const NamedTensors& b) {
   if (a.tensors.size() != b.tensors.size()) return false;
   for (const auto& [name, tensor] : a.tensors) {

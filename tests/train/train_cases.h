@@ -18,6 +18,12 @@ TrainData train_data(const DataSet& data, const TaskConfig& task = {}, const Pre
 /// A model for them, of a few hundred parameters.
 ProgrammerConfig small_model(const TrainData& data);
 
+/// Folds or seeds of a small GRU, two epochs each.
+RunsOptions small_runs(const std::string& folder, int64_t folds, std::vector<int64_t> seeds);
+
+/// The same shapes and values, missing ones included.
+bool equal_with_nan(const Tensor& a, const Tensor& b);
+
 /// Equal bit by bit, names included.
 bool same_bits(const NamedTensors& a, const NamedTensors& b);
 bool same_bits(const Model& a, const Model& b);
