@@ -29,14 +29,11 @@ PreparedData thinned(const PreparedData& data, int64_t most) {
   const auto taken = [](const Tensor& x, const Tensor& index) {
     return x.defined() ? x.index_select(0, index) : x;
   };
-  PreparedData out = {.ids = {},
-                      .values = taken(data.values, row_index),
-                      .times = taken(data.times, row_index),
-                      .offsets = int64_tensor(rows.offsets),
-                      .statics = taken(data.statics, which),
-                      .labels = taken(data.labels, which),
-                      .targets = taken(data.targets, which),
-                      .step_labels = taken(data.step_labels, row_index)};
+  PreparedData out = data;
+  out.ids.clear();
+  out.offsets = int64_tensor(rows.offsets);
+  for (Tensor* x : {&out.values, &out.times, &out.step_labels}) *x = taken(*x, row_index);
+  for (Tensor* x : {&out.statics, &out.labels, &out.targets}) *x = taken(*x, which);
   for (const int64_t b : samples) out.ids.push_back(data.ids[static_cast<size_t>(b)]);
   return out;
 }
