@@ -11,6 +11,7 @@
 #include "data/quantile.h"
 #include "data/text.h"
 #include "data/text_channels.h"
+#include "data/time_axis.h"
 
 namespace fastweights {
 namespace {
