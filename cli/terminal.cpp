@@ -22,8 +22,8 @@ std::string beginning(const std::string& text, size_t width) {
   return text.substr(0, bytes);
 }
 
-// bytes of a text that go into a line of so many: up to two spaces, as between pairs of a name and a value;
-// otherwise up to a space, unless the first word is longer than a line
+// number of bytes of a text for a line of at most `most`: up to two spaces, as between pairs of name and
+// value; otherwise up to a space, unless the first word is longer than a line
 size_t line_end(const std::string& text, size_t most) {
   const size_t first = text.find_first_not_of(' ');
   for (const char* gap : {"  ", " "}) {
