@@ -69,8 +69,7 @@ struct Batch {
   Tensor classes;    // [M] int64, -1: unknown; or undefined
   Tensor targets;    // [M, O] float32, NaN: unknown or not held out; or undefined
   Tensor times;      // [M] float64: of the outputs, as the data have them
-  Tensor
-      guess;  // [M, O] float32: the first guess, to which outputs and targets are differences; or undefined
+  Tensor guess;      // [M, O] float32: first guess; outputs and targets are differences from it; or undefined
 };
 
 /// Targets of forecasting and imputation. HeldOut: observed values, which are removed from the input.

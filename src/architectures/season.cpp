@@ -28,7 +28,7 @@ std::vector<double> autocorrelation(const double* values, int64_t length, int64_
   return sums;
 }
 
-// the lag of the highest peak of the mean autocorrelation; 0 if there is none
+// the lag of the highest peak of the mean autocorrelation; 0: no peak
 int64_t highest_peak(const std::vector<FilledSeries>& all) {
   // weaker peaks are noise
   constexpr double kLeast = 0.2;

@@ -27,7 +27,8 @@ struct CsvColumns {
   std::vector<std::string> names_of(const std::vector<size_t>& columns) const;
 };
 
-/// A note about a column that labels may be in, if there is none of the name; "" if none is near in spelling.
+/// A note about a column that may hold the labels, if no column has the name; "" if no name is near in
+/// spelling.
 std::string label_note(const TableColumns& names, const std::vector<std::string>& others);
 
 /// The name of a column without a name that is the first one: an index, as pandas writes it.

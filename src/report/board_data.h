@@ -11,7 +11,7 @@ struct BoardRun {
   std::string state = {};  ///< running, finished, stopped, failed or unreadable
   std::string note = {};   ///< why it is unreadable
   std::string task = {}, model = {}, data = {}, metric = {};  ///< model: the name it began with
-  std::string link = {};                                      ///< to its report; empty: there is none
+  std::string link = {};                                      ///< to its report; empty: no report
   std::optional<double> validation = {}, test = {};           ///< of the metric, at the best epoch
   bool larger_is_better = true;
   int64_t best_epoch = 0, epochs = 0;
