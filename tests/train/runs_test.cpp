@@ -199,7 +199,7 @@ TEST_F(Runs, SeedsShareTheirSplitAndDifferOtherwise) {
   EXPECT_FALSE(same_bits(load_trained(o.folder + "/seed-4").model, load_trained(o.folder + "/seed-9").model));
   // each is the run that --seed makes
   Settings one = small_runs("", 0, {}).setup.settings;
-  one.emplace_back("training.seed", "9");
+  one.push_back({"training.seed", "9"});
   train_run(make_run({.model = "gru", .settings = one}, data_), {.folder = folder_.path("single")});
   EXPECT_EQ(read_file(folder_.path("single/model.safetensors")),
             read_file(o.folder + "/seed-9/model.safetensors"));
