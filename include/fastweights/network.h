@@ -7,6 +7,13 @@
 
 namespace fastweights {
 
+/// Rows of a batch, or of one of its samples.
+struct BatchRows {
+  int64_t steps = 0;
+  int64_t states = 0;  ///< that outputs are made from
+  int64_t outputs = 0;
+};
+
 /// An input as an architecture prepares it; immutable, so that many passes can use it.
 class PreparedBatch::Contents {
  public:
@@ -18,13 +25,13 @@ class PreparedBatch::Contents {
   /// Whether select() copies rows; otherwise it prepares the samples again, or throws.
   virtual bool separable() const { return true; }
 
-  /// Steps of each sample; empty for batches without steps. This and the functions below are for training
-  /// steps that are recorded once and replayed on other batches (Network::can_record).
-  virtual std::vector<int64_t> step_counts() const { return {}; }
-  /// A copy with capacity for this total number of steps, at fixed addresses.
-  virtual std::shared_ptr<Contents> with_capacity(int64_t steps) const;
-  /// Whether another batch can be copied into this one: equal numbers of samples and outputs, at most as many
-  /// steps.
+  /// What each sample takes of the batch. This and the functions below are for training steps that are
+  /// recorded once and replayed on other batches (Network::can_record).
+  virtual std::vector<BatchRows> sample_rows() const { return {}; }
+  /// A copy with capacity for so many rows, at fixed addresses. Outputs have as many rows; those that a batch
+  /// does not use have finite values that mean nothing.
+  virtual std::shared_ptr<Contents> with_capacity(const BatchRows& rows) const;
+  /// Whether another batch can be copied into this one: as many samples, and at most as many rows.
   virtual bool can_assign(const Contents& batch) const;
   virtual void assign(const Contents& batch) const;
 };
@@ -61,8 +68,6 @@ class Network : public std::enable_shared_from_this<Network> {
   virtual bool can_record(const PreparedBatch& batch) const;
   /// Whether padding of a recorded batch slows down a replayed step.
   virtual bool padding_is_costly() const { return true; }
-  /// Whether a replayed batch must have exactly as many rows as the recorded one.
-  virtual bool needs_exact_rows() const { return false; }
   /// On a GPU: all parameters in one contiguous tensor, in order; otherwise undefined.
   virtual Tensor flat_parameters() const { return {}; }
 };

@@ -18,7 +18,7 @@ PreparedBatch PreparedBatch::select(const std::vector<int64_t>& samples) const {
   return contents_->select(samples);
 }
 
-std::shared_ptr<PreparedBatch::Contents> PreparedBatch::Contents::with_capacity(int64_t) const {
+std::shared_ptr<PreparedBatch::Contents> PreparedBatch::Contents::with_capacity(const BatchRows&) const {
   FW_CHECK(false, "[model] passes on this batch cannot be recorded");
 }
 

@@ -144,9 +144,13 @@ Masks make_masks(const ModelParts& parts, const PassOptions& options, int64_t sa
       values = mask({samples, parts.wiring.heads, parts.wiring.value_width}, c.value_dropout);
   }
   if (c.dropout > 0) {
-    masks.read = mask({rows, c.hidden_size}, c.dropout);
-    masks.ff.hidden = mask({rows, parts.ff.in.weight.size(0)}, c.dropout);
-    masks.ff.output = mask({rows, c.hidden_size}, c.dropout);
+    // row by row: those of an output do not depend on how many outputs there are
+    const int64_t size = c.hidden_size, hidden = parts.ff.in.weight.size(0);
+    const std::vector<Tensor> all =
+        mask({rows, size + hidden + size}, c.dropout).split_with_sizes({size, hidden, size}, 1);
+    masks.read = all[0];
+    masks.ff.hidden = all[1];
+    masks.ff.output = all[2];
   }
   return masks;
 }

@@ -182,10 +182,13 @@ int64_t PreparedSteps::bytes() const {
   return sum;
 }
 
-std::vector<int64_t> PreparedSteps::step_counts() const {
-  std::vector<int64_t> counts;
-  for (const SampleSteps& sample : per_sample) counts.push_back(sample.steps);
-  return counts;
+std::vector<BatchRows> PreparedSteps::sample_rows() const {
+  std::vector<BatchRows> result;
+  for (const SampleSteps& sample : per_sample) {
+    const auto states = static_cast<int64_t>(sample.requested.size());
+    result.push_back({sample.steps, states, static_cast<int64_t>(sample.outputs.size())});
+  }
+  return result;
 }
 
 std::shared_ptr<const PreparedSteps> prepare_steps(const std::shared_ptr<const ModelParts>& parts,
@@ -278,64 +281,73 @@ PreparedBatch PreparedSteps::select(const std::vector<int64_t>& samples) const {
 
 namespace {
 
-// of each row, and the others; R: PreparedSteps, const or not
+// Tensors of a batch by what their first dimension counts. Rows of a recorded batch that the present one does
+// not have: steps keep what an earlier batch left there, since kernels read how many there are; outputs and
+// states are zeros, that is, they refer to the first row of what they index, which always exists.
+// R: PreparedSteps, const or not.
 template <typename R>
-auto row_tensors(R& r) {
+auto step_tensors(R& r) {
   auto& steps = *r.sampled;
   std::vector<decltype(&steps.dt)> tensors = {&steps.x.value, &steps.dt, &steps.rows};
   if (!steps.x.derivative.is_same(steps.x.value)) tensors.push_back(&steps.x.derivative);
   return tensors;
 }
+template <typename R>
+auto output_tensors(R& r) {
+  return std::vector<decltype(&r.first)>{&r.query.value,  &r.query.derivative, &r.sample_index,
+                                         &r.outputs.left, &r.outputs.right,    &r.outputs.fraction};
+}
 template <typename R, typename B>
-auto other_tensors(R& r, B& block) {
+auto sample_tensors(R& r, B& block) {
   return std::vector<decltype(&r.first)>{&r.begin.value,
                                          &r.begin.derivative,
                                          &r.first,
                                          &r.static_features,
                                          &r.start,
-                                         &r.query.value,
-                                         &r.query.derivative,
-                                         &r.sample_index,
-                                         &r.outputs.left,
-                                         &r.outputs.right,
-                                         &r.outputs.fraction,
                                          &r.last.left,
                                          &r.last.right,
                                          &r.last.fraction,
                                          &block.on_device.offsets,
-                                         &block.on_device.output_steps,
                                          &block.on_device.output_offsets,
-                                         &block.requested,
                                          &block.ends};
 }
 
-std::vector<Tensor> list_of(const std::vector<const Tensor*>& tensors) {
-  std::vector<Tensor> list;
-  for (const Tensor* tensor : tensors) list.push_back(*tensor);
-  return list;
+// with the number of rows that each has room for
+template <typename R, typename B>
+auto all_tensors(R& r, B& block, const BatchRows& rows) {
+  using Pointer = decltype(&r.first);
+  std::vector<std::pair<Pointer, int64_t>> all;
+  for (Pointer tensor : step_tensors(r)) all.emplace_back(tensor, rows.steps);
+  for (Pointer tensor : output_tensors(r)) all.emplace_back(tensor, rows.outputs);
+  all.emplace_back(&block.requested, rows.states);
+  // the end of each sample besides
+  all.emplace_back(&block.on_device.output_steps, rows.states + r.samples());
+  for (Pointer tensor : sample_tensors(r, block))
+    all.emplace_back(tensor, tensor->defined() ? tensor->size(0) : 0);
+  return all;
 }
-std::vector<Tensor> row_list(const PreparedSteps& r) { return list_of(row_tensors(r)); }
-std::vector<Tensor> other_list(const PreparedSteps& r) { return list_of(other_tensors(r, *r.block)); }
+
+bool fits(const Tensor& from, const Tensor& to) {
+  if (!from.defined() || !to.defined()) return from.defined() == to.defined();
+  return from.dim() == to.dim() && from.size(0) <= to.size(0) && from.sizes().slice(1) == to.sizes().slice(1);
+}
 
 }  // namespace
 
-std::shared_ptr<PreparedBatch::Contents> PreparedSteps::with_capacity(int64_t steps) const {
+std::shared_ptr<PreparedBatch::Contents> PreparedSteps::with_capacity(const BatchRows& capacity) const {
   FW_CHECK(sampled, "[model] passes on this batch cannot be recorded: its signal is not sampled");
   auto copy = std::make_shared<PreparedSteps>(*this);
   const auto own_block = std::make_shared<Block>(*block);
   const bool same = sampled->x.derivative.is_same(sampled->x.value);
-  for (Tensor* tensor : row_tensors(*copy)) {
+  for (const auto& [tensor, rows] : all_tensors(*copy, *own_block, capacity)) {
     if (!tensor->defined()) continue;
     std::vector<int64_t> shape = tensor->sizes().vec();
-    shape[0] = steps;
+    shape[0] = rows;
     const Tensor from = *tensor;
     *tensor = at::zeros(shape, from.options());
     tensor->narrow(0, 0, from.size(0)).copy_(from);
   }
   if (same) copy->sampled->x.derivative = copy->sampled->x.value;
-  for (Tensor* tensor : other_tensors(*copy, *own_block)) {
-    if (tensor->defined()) *tensor = tensor->clone();
-  }
   copy->block = own_block;
   copy->refillable = true;
   return copy;
@@ -343,26 +355,25 @@ std::shared_ptr<PreparedBatch::Contents> PreparedSteps::with_capacity(int64_t st
 
 bool PreparedSteps::can_assign(const PreparedBatch::Contents& other) const {
   const auto* batch = dynamic_cast<const PreparedSteps*>(&other);
-  if (!batch || !sampled || !batch->sampled) return false;
-  const std::vector<Tensor> own = row_list(*this), given = row_list(*batch);
-  if (own.size() != given.size() || sampled->dt.size(0) < batch->sampled->dt.size(0)) return false;
-  const std::vector<Tensor> others = other_list(*this), given_others = other_list(*batch);
-  for (size_t i = 0; i < others.size(); ++i) {
-    if (others[i].defined() != given_others[i].defined()) return false;
-    if (others[i].defined() && others[i].sizes() != given_others[i].sizes()) return false;
+  if (!batch || !sampled || !batch->sampled || samples() != batch->samples()) return false;
+  const auto own = all_tensors(*this, *block, {}), given = all_tensors(*batch, *batch->block, {});
+  if (own.size() != given.size()) return false;
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (!fits(*given[i].first, *own[i].first)) return false;
   }
   return true;
 }
 
 void PreparedSteps::assign(const PreparedBatch::Contents& other) const {
   const auto& batch = dynamic_cast<const PreparedSteps&>(other);
-  const std::vector<Tensor> own = row_list(*this), given = row_list(batch);
+  const size_t steps = step_tensors(*this).size();
+  const auto own = all_tensors(*this, *block, {}), given = all_tensors(batch, *batch.block, {});
   for (size_t i = 0; i < own.size(); ++i) {
-    if (own[i].defined()) own[i].narrow(0, 0, given[i].size(0)).copy_(given[i]);
-  }
-  const std::vector<Tensor> others = other_list(*this), given_others = other_list(batch);
-  for (size_t i = 0; i < others.size(); ++i) {
-    if (others[i].defined()) others[i].copy_(given_others[i]);
+    const Tensor &to = *own[i].first, &from = *given[i].first;
+    if (!to.defined()) continue;
+    const int64_t rows = from.size(0), rest = to.size(0) - rows;
+    to.narrow(0, 0, rows).copy_(from);
+    if (rest > 0 && i >= steps) to.narrow(0, rows, rest).zero_();
   }
 }
 

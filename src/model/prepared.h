@@ -52,8 +52,8 @@ struct PreparedSteps final : PreparedBatch::Contents {
   int64_t bytes() const override;
   PreparedBatch select(const std::vector<int64_t>& samples) const override;
   bool separable() const override { return !lazy && independent; }
-  std::vector<int64_t> step_counts() const override;
-  std::shared_ptr<PreparedBatch::Contents> with_capacity(int64_t steps) const override;
+  std::vector<BatchRows> sample_rows() const override;
+  std::shared_ptr<PreparedBatch::Contents> with_capacity(const BatchRows& rows) const override;
   bool can_assign(const PreparedBatch::Contents& batch) const override;
   void assign(const PreparedBatch::Contents& batch) const override;
 };

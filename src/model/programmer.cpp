@@ -158,7 +158,7 @@ ModelOutput FastWeightProgrammer::forward(const PreparedBatch& prepared, const P
       backend != Backend::Reference || std::holds_alternative<Flow>(*parts.config.solver.method);
   FW_CHECK(batch.lazy || (engine && !options.observe),
            "[model] the signal of this batch is sampled at fixed steps; prepare it with Reuse::Once");
-  const Masks masks = make_masks(parts, options, batch.samples(), batch.times.times.size(0));
+  const Masks masks = make_masks(parts, options, batch.samples(), batch.sample_index.size(0));
   const Tensor w0 = batch.start.defined()
                         ? batch.start
                         : initial_weights(parts, batch.begin, batch.first, batch.static_features, masks);

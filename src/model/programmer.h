@@ -25,7 +25,6 @@ class FastWeightProgrammer final : public Network {
   std::optional<MemoryPlan> plan(const PreparedBatch& batch) const override;
   bool can_record(const PreparedBatch& batch) const override;
   bool padding_is_costly() const override;
-  bool needs_exact_rows() const override { return parts_->layer_count() > 1; }
   Tensor flat_parameters() const override { return parts_->flat; }
 
  private:

@@ -28,23 +28,28 @@ constexpr uint64_t kSeed = 1;
 class Collected {
  public:
   void add(const ModelOutput& out, const Batch& batch, const std::vector<int64_t>& samples) {
-    const auto whole = [&](const Tensor& x) { return batch.guess.defined() ? x + batch.guess : x; };
-    outputs_.push_back(whole(out.outputs.cpu()));
+    outputs_.push_back(out.outputs);
+    if (batch.guess.defined()) guesses_.push_back(batch.guess);
     times_.push_back(batch.times);
     const Tensor counts = out.offsets.slice(0, 1) - out.offsets.slice(0, 0, -1);
     samples_.push_back(at::repeat_interleave(at::tensor(samples, at::kLong), counts));
     if (batch.classes.defined()) classes_.push_back(batch.classes);
-    if (batch.targets.defined()) targets_.push_back(whole(batch.targets));
+    if (batch.targets.defined()) targets_.push_back(batch.targets);
   }
   Predictions all() const {
     const auto joined = [](const std::vector<Tensor>& parts) {
       return parts.empty() ? Tensor() : at::cat(parts, 0);
     };
-    return {joined(outputs_), joined(times_), joined(samples_), joined(classes_), joined(targets_)};
+    const Tensor guess = joined(guesses_);
+    const auto whole = [&](const Tensor& x) { return x.defined() && guess.defined() ? x + guess : x; };
+    // a GPU is waited for once
+    const Tensor outputs = joined(outputs_);
+    return {whole(outputs.defined() ? outputs.cpu() : outputs), joined(times_), joined(samples_),
+            joined(classes_), whole(joined(targets_))};
   }
 
  private:
-  std::vector<Tensor> outputs_, times_, samples_, classes_, targets_;
+  std::vector<Tensor> outputs_, guesses_, times_, samples_, classes_, targets_;
 };
 
 }  // namespace

@@ -1,16 +1,56 @@
 #include "train/recorded_step.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "base/error.h"
 
 namespace fastweights {
 
-RecordedStep::RecordedStep(const StepWork& work, const PreparedBatch& first, const Batch& truth, int64_t rows)
+BatchRows total_rows(const PreparedBatch& batch) {
+  BatchRows sum;
+  for (const BatchRows& rows : batch.contents().sample_rows()) {
+    sum.steps += rows.steps;
+    sum.states += rows.states;
+    sum.outputs += rows.outputs;
+  }
+  return sum;
+}
+
+namespace {
+
+// with capacity for `rows` outputs, all unknown
+Tensor with_capacity(const Tensor& truth, double unknown, int64_t rows, const at::Device& device) {
+  if (!truth.defined()) return {};
+  std::vector<int64_t> shape = truth.sizes().vec();
+  shape[0] = rows;
+  return at::full(shape, unknown, truth.options().device(device));
+}
+
+void assign(const Tensor& from, const Tensor& to, double unknown) {
+  if (!from.defined()) return;
+  const int64_t rows = from.size(0), rest = to.size(0) - rows;
+  copy_to_device(from, to.narrow(0, 0, rows));
+  if (rest > 0) to.narrow(0, rows, rest).fill_(unknown);
+}
+
+bool fits(const Tensor& from, const Tensor& to) {
+  return from.defined() == to.defined() && (!from.defined() || from.size(0) <= to.size(0));
+}
+
+constexpr double kNoClass = -1, kNoTarget = std::numeric_limits<double>::quiet_NaN();
+
+}  // namespace
+
+RecordedStep::RecordedStep(const StepWork& work, const PreparedBatch& first, const Batch& truth,
+                           const BatchRows& rows)
     : work_(work), batch_(first.contents().with_capacity(rows)), graph_(work.network->device()) {
   const at::Device device = work.network->device();
-  truth_.classes = on_device(truth.classes, device);
+  truth_.classes = with_capacity(truth.classes, kNoClass, rows.outputs, device);
+  truth_.targets = with_capacity(truth.targets, kNoTarget, rows.outputs, device);
+  assign(truth.classes, truth_.classes, kNoClass);
+  assign(truth.targets, truth_.targets, kNoTarget);
   seed_ = at::zeros({1}, at::TensorOptions(at::kLong).device(device));
   const PreparedBatch input(batch_);
   // the seed is all in the device's scalar
@@ -26,23 +66,20 @@ RecordedStep::RecordedStep(const StepWork& work, const PreparedBatch& first, con
   result_.replayed = true;
 }
 
-bool RecordedStep::possible(const Network& network, const PreparedBatch& input, const Batch& truth) {
-  if (!truth.classes.defined() || truth.classes.lt(0).any().item<bool>()) return false;
+bool RecordedStep::possible(const Network& network, const PreparedBatch& input) {
   return network.can_record(input);
 }
 
 bool RecordedStep::takes(const PreparedBatch& input, const Batch& truth) const {
-  if (!possible(*work_.network, input, truth) || truth.classes.sizes() != truth_.classes.sizes())
-    return false;
-  if (!batch_->can_assign(input.contents())) return false;
-  // reads of layers below take every row for a used one
-  return !work_.network->needs_exact_rows() || input.contents().can_assign(*batch_);
+  return possible(*work_.network, input) && batch_->can_assign(input.contents()) &&
+         fits(truth.classes, truth_.classes) && fits(truth.targets, truth_.targets);
 }
 
 const ComputedStep& RecordedStep::run(const PreparedBatch& input, const Batch& truth, uint64_t seed) {
   const at::NoGradGuard no_grad;
   batch_->assign(input.contents());
-  copy_to_device(truth.classes, truth_.classes);
+  fastweights::assign(truth.classes, truth_.classes, kNoClass);
+  fastweights::assign(truth.targets, truth_.targets, kNoTarget);
   copy_to_device(at::full({1}, static_cast<int64_t>(seed), at::kLong), seed_);
   graph_.replay();
   return result_;
@@ -55,38 +92,47 @@ constexpr double kRecordShare = 0.4;
 // batches in a row that a graph cannot take, after which it is given up
 constexpr int kRefusals = 16;
 
-int64_t total(const std::vector<int64_t>& counts) {
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
+enum class Padding { Free, Costly };
+
+// capacity for batches of `samples` samples: enough for the longest ones, or, where padding costs time
+// (products compute unused rows, too), somewhat more than the mean
+int64_t capacity(std::vector<int64_t> rows, int64_t samples, Padding padding) {
+  constexpr double kMargin = 1.3;
+  std::sort(rows.rbegin(), rows.rend());
+  const int64_t most = std::accumulate(rows.begin(), rows.begin() + samples, int64_t{0});
+  if (padding == Padding::Free) return most;
+  const double sum = std::accumulate(rows.begin(), rows.end(), 0.0);
+  const double mean = sum / static_cast<double>(rows.size()) * static_cast<double>(samples);
+  return std::min(most, static_cast<int64_t>(kMargin * mean) + 1);
 }
 
-// rows of a recorded batch of `samples` samples: enough for the longest ones, or, where padding costs time
-// (products compute unused rows, too), somewhat more than the mean
-int64_t rows_to_record(const Network& network, std::vector<int64_t> steps, int64_t samples) {
-  constexpr double kMargin = 1.3;
-  std::sort(steps.rbegin(), steps.rend());
-  const int64_t most = std::accumulate(steps.begin(), steps.begin() + samples, int64_t{0});
-  if (!network.padding_is_costly()) return most;
-  const double mean =
-      static_cast<double>(total(steps)) / static_cast<double>(steps.size()) * static_cast<double>(samples);
-  return std::min(most, static_cast<int64_t>(kMargin * mean) + 1);
+BatchRows rows_to_record(const Network& network, const std::vector<BatchRows>& each, int64_t samples) {
+  std::vector<int64_t> steps, states, outputs;
+  for (const BatchRows& rows : each) {
+    steps.push_back(rows.steps);
+    states.push_back(rows.states);
+    outputs.push_back(rows.outputs);
+  }
+  return {.steps = capacity(steps, samples, network.padding_is_costly() ? Padding::Costly : Padding::Free),
+          .states = capacity(states, samples, Padding::Costly),
+          .outputs = capacity(outputs, samples, Padding::Costly)};
 }
 
 }  // namespace
 
-ReplayedSteps::ReplayedSteps(const StepWork& work, const PreparedBatch& all, int64_t batch_size)
-    : work_(work), plain_(work), all_(all), batch_size_(batch_size) {}
+ReplayedSteps::ReplayedSteps(const StepWork& work, const PreparedBatch& all)
+    : work_(work), plain_(work), all_(all) {}
 
-std::string ReplayedSteps::record(const ReadyBatch& batch) {
+std::string ReplayedSteps::record(Slot& slot, const ReadyBatch& batch) {
   const Network& network = *work_.network;
-  const int64_t batch_rows = total(batch.input.contents().step_counts());
-  const int64_t rows = network.needs_exact_rows()
-                           ? batch_rows
-                           : rows_to_record(network, all_.contents().step_counts(), batch_size_);
+  const BatchRows rows = rows_to_record(network, all_.contents().sample_rows(), batch.input.samples()),
+                  used = total_rows(batch.input);
   // the capacity does not depend on which batch comes first, and a later one will fit
-  if (batch_rows > rows) return "";
+  if (used.steps > rows.steps || used.states > rows.states || used.outputs > rows.outputs) return "";
   // what is recorded keeps its memory, and steps of other shapes need some, too
   const std::optional<MemoryPlan> plan = network.plan(batch.input);
-  const double needed = static_cast<double>(rows) / static_cast<double>(std::max<int64_t>(batch_rows, 1)) *
+  const double needed = static_cast<double>(rows.steps) /
+                        static_cast<double>(std::max<int64_t>(used.steps, 1)) *
                         static_cast<double>(plan ? plan->bytes : 0);
   const double free = static_cast<double>(device_memory(network.device()).free);
   const bool too_large = work_.memory_limit > 0 && needed > static_cast<double>(work_.memory_limit);
@@ -94,7 +140,7 @@ std::string ReplayedSteps::record(const ReadyBatch& batch) {
     return message("it would keep ", static_cast<int64_t>(needed) >> 20, " MB of ",
                    static_cast<int64_t>(free) >> 20, " MB that are free");
   try {
-    recorded_ = std::make_unique<RecordedStep>(work_, batch.input, batch.truth, rows);
+    slot.recorded = std::make_unique<RecordedStep>(work_, batch.input, batch.truth, rows);
   } catch (const std::exception& error) {
     release_device_memory();
     // without the stack that LibTorch appends
@@ -105,36 +151,35 @@ std::string ReplayedSteps::record(const ReadyBatch& batch) {
 }
 
 ReplayedSteps::Attempt ReplayedSteps::attempt(const ReadyBatch& batch) {
-  // not for the rest of an epoch: whether it comes first must not change what happens to the others
-  const bool whole = static_cast<int64_t>(batch.samples.size()) == batch_size_;
-  if (!whole || given_up_) return {};
+  Slot& slot = slots_[batch.input.samples()];
+  if (slot.given_up) return {};
   std::string reason;
-  if (!recorded_) {
-    if (!RecordedStep::possible(*work_.network, batch.input, batch.truth)) return {};
-    reason = record(batch);
-    if (reason.empty()) return {recorded_ != nullptr, ""};
-  } else if (recorded_->takes(batch.input, batch.truth)) {
-    refused_ = 0;
-    return {true, ""};
-  } else if (++refused_ < kRefusals) {
+  if (!slot.recorded) {
+    if (!RecordedStep::possible(*work_.network, batch.input)) return {};
+    reason = record(slot, batch);
+    if (reason.empty()) return {slot.recorded.get(), ""};
+  } else if (slot.recorded->takes(batch.input, batch.truth)) {
+    slot.refused = 0;
+    return {slot.recorded.get(), ""};
+  } else if (++slot.refused < kRefusals) {
     return {};
   } else {
-    // such as batches with several outputs of each series
     reason = message(kRefusals, " batches in a row had another shape");
   }
-  recorded_.reset();
-  given_up_ = true;
-  return {false, "training steps are not replayed as a CUDA graph: " + reason};
+  slot.recorded.reset();
+  slot.given_up = true;
+  return {nullptr, message("training steps on ", batch.input.samples(),
+                           " series are not replayed as a CUDA graph: ", reason)};
 }
 
 ComputedStep ReplayedSteps::run(const ReadyBatch& batch, double learning_rate) {
-  const Attempt graph = attempt(batch);
-  if (graph.ready) {
+  const Attempt attempted = attempt(batch);
+  if (attempted.graph) {
     work_.optimiser->begin_step(learning_rate);
-    return recorded_->run(batch.input, batch.truth, batch.seed);
+    return attempted.graph->run(batch.input, batch.truth, batch.seed);
   }
   ComputedStep result = plain_.run(batch, learning_rate);
-  result.note = graph.note;
+  result.note = attempted.note;
   return result;
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+
 #include "tensor/device.h"
 #include "train/step.h"
 
@@ -8,15 +10,17 @@
 
 namespace fastweights {
 
-/// Steps of one shape: as many samples, outputs and parameters as the first one had, up to a number of rows.
+/// Rows of all samples together.
+BatchRows total_rows(const PreparedBatch& batch);
+
+/// Steps on as many samples as the first one had, with capacity for a number of rows.
 class RecordedStep {
  public:
   /// Changes no parameter. Throws if the device has too little memory.
-  RecordedStep(const StepWork& work, const PreparedBatch& first, const Batch& truth, int64_t rows);
+  RecordedStep(const StepWork& work, const PreparedBatch& first, const Batch& truth, const BatchRows& rows);
 
-  /// Whether steps on such a batch can be recorded at all: classes that are all known, no blocks or pieces of
-  /// time.
-  static bool possible(const Network& network, const PreparedBatch& input, const Batch& truth);
+  /// Whether steps on such a batch can be recorded at all: not in blocks or pieces of time.
+  static bool possible(const Network& network, const PreparedBatch& input);
   bool takes(const PreparedBatch& input, const Batch& truth) const;
 
   /// Takes a step that the optimiser has begun. The result is overwritten by the next one.
@@ -25,7 +29,7 @@ class RecordedStep {
  private:
   StepWork work_;
   std::shared_ptr<const PreparedBatch::Contents> batch_;
-  Batch truth_;
+  Batch truth_;  // on the device; unknown where a batch has no output
   Tensor seed_;  // [1] on the device
   ComputedStep result_;
   DeviceGraph graph_;
@@ -34,17 +38,23 @@ class RecordedStep {
 /// Replays steps where it can, and otherwise takes them one operation after another.
 class ReplayedSteps final : public StepRunner {
  public:
-  /// Batches of `batch_size` of the samples of `all` are recorded.
-  ReplayedSteps(const StepWork& work, const PreparedBatch& all, int64_t batch_size);
+  /// Batches are selected from `all`.
+  ReplayedSteps(const StepWork& work, const PreparedBatch& all);
 
   ComputedStep run(const ReadyBatch& batch, double learning_rate) override;
 
  private:
+  // of batches of one size
+  struct Slot {
+    std::unique_ptr<RecordedStep> recorded = {};
+    bool given_up = false;
+    int refused = 0;  // batches in a row
+  };
   // records with this batch, or says why it cannot be done; an empty text also where a later batch can
-  std::string record(const ReadyBatch& batch);
-  // whether there is a graph for this batch; a line for the log if steps are not replayed from here on
+  std::string record(Slot& slot, const ReadyBatch& batch);
+  // the graph for this batch, or null; a line for the log if steps are not replayed from here on
   struct Attempt {
-    bool ready = false;
+    RecordedStep* graph = nullptr;
     std::string note = {};
   };
   Attempt attempt(const ReadyBatch& batch);
@@ -52,10 +62,7 @@ class ReplayedSteps final : public StepRunner {
   StepWork work_;
   PlainSteps plain_;
   PreparedBatch all_;
-  int64_t batch_size_;
-  std::unique_ptr<RecordedStep> recorded_;
-  bool given_up_ = false;
-  int refused_ = 0;  // batches in a row
+  std::map<int64_t, Slot> slots_;  // by the number of samples: whole batches, and the last one of an epoch
 };
 
 }  // namespace fastweights

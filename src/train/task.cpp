@@ -268,28 +268,38 @@ Batch truth_of(const PreparedData& data, const Preparation& preparation, const T
 
 namespace {
 
-// without synchronising with the GPU: the mask of known targets is made on the CPU
-Tensor squares_on_device(const Tensor& outputs, const Tensor& targets) {
-  const Tensor known = targets.isnan().logical_not();  // [M, O]
-  const auto count = static_cast<double>(known.sum().item<int64_t>());
-  if (count == 0) return outputs.sum() * 0;
-  const at::Device device = outputs.device();
-  const Tensor filled = on_device(at::nan_to_num(targets, 0.0), device),
-               weights = on_device(known.to(outputs.scalar_type()), device);
-  return ((outputs - filled).square() * weights).sum() / count;
+// without synchronising with the GPU
+Tensor squares_on_device(const Tensor& outputs, const Tensor& given) {
+  const Tensor targets = on_device(given, outputs.device());
+  const Tensor known = targets.isnan().logical_not().to(outputs.scalar_type());  // [M, O]
+  return ((outputs - at::nan_to_num(targets, 0.0)).square() * known).sum() / known.sum().clamp_min(1);
 }
 
-// of classes [M'] that are all known, on the device of the outputs
-Tensor class_loss(const Tensor& out, const Tensor& classes, const Tensor& class_weights) {
-  const Tensor each_class =
-      class_weights.defined() ? on_device(class_weights.to(out.scalar_type()), out.device()) : Tensor();
+// [M]: -log sigmoid(z) where the class is 1, -log sigmoid(-z) where it is 0
+Tensor logistic_losses(const Tensor& out, const Tensor& classes) {
+  const Tensor z = out.squeeze(1), y = classes.to(z.scalar_type());
+  return at::softplus((1 - 2 * y) * z);
+}
+
+// of classes [M'] that are all known
+Tensor class_loss(const Tensor& out, const Tensor& classes, const Tensor& each_class) {
   if (out.size(1) > 1) return at::cross_entropy_loss(out, classes, each_class);
-  const Tensor z = out.squeeze(1), y = classes.to(z.scalar_type());  // [M']
-  // -log sigmoid(z) where y is 1, -log sigmoid(-z) where it is 0
-  const Tensor each = at::softplus((1 - 2 * y) * z);
-  if (!class_weights.defined()) return each.mean();
+  const Tensor each = logistic_losses(out, classes);
+  if (!each_class.defined()) return each.mean();
   const Tensor weights = each_class.index_select(0, classes);
   return (each * weights).sum() / weights.sum();
+}
+
+// the same without synchronising with the GPU; classes [M], -1: unknown
+Tensor class_loss_on_device(const Tensor& out, const Tensor& given, const Tensor& each_class) {
+  constexpr double kLeast = 1e-30;  // without a known class the loss is zero
+  const Tensor classes = on_device(given, out.device()), known = classes.ge(0), some = classes.clamp_min(0);
+  Tensor weights = known.to(out.scalar_type());
+  if (each_class.defined()) weights = weights * each_class.index_select(0, some);
+  const Tensor sum = out.size(1) > 1
+                         ? at::cross_entropy_loss(out, classes, each_class, at::Reduction::Sum, -1)
+                         : (logistic_losses(out, some) * weights).sum();
+  return sum / weights.sum().clamp_min(kLeast);
 }
 
 }  // namespace
@@ -303,13 +313,12 @@ Tensor task_loss(const Tensor& outputs, const Batch& batch, const Tensor& class_
     return (outputs - batch.targets).masked_select(known).square().mean();
   }
   FW_CHECK(batch.classes.defined(), "[loss] these series have neither classes nor targets");
-  if (!batch.classes.is_cpu()) return class_loss(outputs, batch.classes, class_weights);
+  const Tensor each_class =
+      class_weights.defined() ? on_device(class_weights.to(outputs.scalar_type()), device) : Tensor();
+  if (!device.is_cpu()) return class_loss_on_device(outputs, batch.classes, each_class);
   const Tensor known = batch.classes.ge(0).nonzero().squeeze(1);  // [M']
   if (known.size(0) == 0) return outputs.sum() * 0;
-  const bool all = known.size(0) == batch.classes.size(0);
-  const Tensor classes = on_device(batch.classes.index_select(0, known), device),
-               out = all && !device.is_cpu() ? outputs : outputs.index_select(0, on_device(known, device));
-  return class_loss(out, classes, class_weights);
+  return class_loss(outputs.index_select(0, known), batch.classes.index_select(0, known), each_class);
 }
 
 }  // namespace fastweights

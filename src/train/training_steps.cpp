@@ -130,7 +130,7 @@ void TrainingSteps::make_runner() {
   const bool record = all_ && recording_ == Recording::Possible && !model_.device().is_cpu();
   runner_.reset();
   if (record) {
-    runner_ = std::make_unique<ReplayedSteps>(work, *all_, config_.batch_size);
+    runner_ = std::make_unique<ReplayedSteps>(work, *all_);
   } else {
     runner_ = std::make_unique<PlainSteps>(work);
   }

@@ -11,7 +11,7 @@ using cuda::Psi;
 using cuda::Scope;
 
 template <int Width>
-using Extras = Kind<Width, false, -1, 0, Scope::Extras>;
+using Extras = Kind<Width, true, -1, 1, Scope::FlowExtras>;
 
 constexpr ScanPhi kPhis[] = {ScanPhi::Value, ScanPhi::Difference, ScanPhi::Tanh};
 

@@ -37,37 +37,37 @@ TEST(CudaKernels, AProgramForEachStage) {
 TEST(CudaKernels, HebbsRuleKeepsNoMatrices) {
   expect_agreement<Kind<8, true, phi(ScanPhi::Value), 4, Scope::Stages>>(
       {.phi = ScanPhi::Value, .width = 6, .heads = 2, .stages = 4});
-  expect_agreement<Kind<8, false, -1, 0, Scope::Extras>>({.phi = ScanPhi::Value,
-                                                          .width = 8,
-                                                          .heads = 3,
-                                                          .stages = 3,
-                                                          .p_rows = 3,
-                                                          .slopes = true,
-                                                          .dt_gradient = true});
+  expect_agreement<Kind<8, false, -1, 0, Scope::StageExtras>>({.phi = ScanPhi::Value,
+                                                               .width = 8,
+                                                               .heads = 3,
+                                                               .stages = 3,
+                                                               .p_rows = 3,
+                                                               .slopes = true,
+                                                               .dt_gradient = true});
 }
 
 TEST(CudaKernels, QueriesSlopesAndDt) {
   for (const ScanRead read : {ScanRead::Along, ScanRead::Across}) {
-    expect_agreement<Kind<8, false, -1, 0, Scope::Extras>>({.phi = ScanPhi::Tanh,
-                                                            .width = 7,
-                                                            .heads = 3,
-                                                            .stages = 4,
-                                                            .p_rows = 4,
-                                                            .s_rows = 4,
-                                                            .beta_rows = 4,
-                                                            .queries = 2,
-                                                            .read = read,
-                                                            .slopes = true,
-                                                            .dt_gradient = true});
-    expect_agreement<Kind<16, false, -1, 0, Scope::Extras>>({.phi = ScanPhi::Softmax,
-                                                             .matrix = ScanMatrix::Transposed,
-                                                             .width = 10,
-                                                             .heads = 2,
-                                                             .stages = 2,
-                                                             .queries = 1,
-                                                             .read = read,
-                                                             .slopes = true,
-                                                             .dt_gradient = true});
+    expect_agreement<Kind<8, false, -1, 0, Scope::StageExtras>>({.phi = ScanPhi::Tanh,
+                                                                 .width = 7,
+                                                                 .heads = 3,
+                                                                 .stages = 4,
+                                                                 .p_rows = 4,
+                                                                 .s_rows = 4,
+                                                                 .beta_rows = 4,
+                                                                 .queries = 2,
+                                                                 .read = read,
+                                                                 .slopes = true,
+                                                                 .dt_gradient = true});
+    expect_agreement<Kind<16, false, -1, 0, Scope::StageExtras>>({.phi = ScanPhi::Softmax,
+                                                                  .matrix = ScanMatrix::Transposed,
+                                                                  .width = 10,
+                                                                  .heads = 2,
+                                                                  .stages = 2,
+                                                                  .queries = 1,
+                                                                  .read = read,
+                                                                  .slopes = true,
+                                                                  .dt_gradient = true});
   }
 }
 

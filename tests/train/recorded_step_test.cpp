@@ -1,6 +1,6 @@
 #include "train/recorded_step.h"
 
-#include <numeric>
+#include <cmath>
 
 #include "base/random.h"
 #include "fastweights/tensor.h"
@@ -55,9 +55,16 @@ class RecordedSteps : public ::testing::Test {
 };
 
 struct Step {
-  std::vector<int64_t> samples, classes;
+  std::vector<int64_t> samples;
+  Batch truth;
   uint64_t seed;
 };
+
+Step classified(std::vector<int64_t> samples, const std::vector<int64_t>& classes, uint64_t seed) {
+  Step step = {std::move(samples), {}, seed};
+  step.truth.classes = at::tensor(classes, at::kLong);
+  return step;
+}
 
 struct ReplaySettings {
   double clip = 1, penalty = 0;
@@ -74,24 +81,16 @@ StepWork work_of(const Model& model, const ReplaySettings& settings) {
       .penalty = settings.penalty};
 }
 
-// a graph is recorded with the first step and replays all of them; another model takes the same steps one
-// operation after another
-void expect_same_steps(const ProgrammerConfig& config, const at::Device& device, const RaggedSeries& series,
+// a graph is recorded with the first step, with room for all samples, and replays all steps; another model
+// takes the same steps one operation after another
+void expect_same_steps(const ProgrammerConfig& config, const at::Device& device, const ModelInput& data,
                        const ReplaySettings& settings, const std::vector<Step>& steps) {
   const Model model(config, {.device = device}), other(config, {.device = device});
   const StepWork work = work_of(model, settings), other_work = work_of(other, settings);
-  const PreparedBatch all = model.prepare({.series = series});
+  const PreparedBatch all = model.prepare(data);
   const PreparedBatch first = all.select(steps[0].samples);
-  const auto truth = [](const std::vector<int64_t>& classes) {
-    Batch batch;
-    batch.classes = at::tensor(classes, at::kLong);
-    return batch;
-  };
-  ASSERT_TRUE(RecordedStep::possible(*model.network(), first, truth(steps[0].classes)));
-  // room for any batch, or for exactly this one if the model has several layers
-  const std::vector<int64_t> counts = (config.layers > 1 ? first : all).contents().step_counts();
-  const int64_t rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
-  RecordedStep recorded(work, first, truth(steps[0].classes), rows);
+  ASSERT_TRUE(RecordedStep::possible(*model.network(), first));
+  RecordedStep recorded(work, first, steps[0].truth, total_rows(all));
   // recording changes nothing
   for (size_t i = 0; i < model.parameters().size(); ++i)
     ASSERT_TRUE(model.parameters()[i].second.equal(other.parameters()[i].second))
@@ -99,50 +98,105 @@ void expect_same_steps(const ProgrammerConfig& config, const at::Device& device,
   PlainSteps plain(other_work);
   for (const Step& step : steps) {
     const PreparedBatch input = all.select(step.samples);
-    const Batch known = truth(step.classes);
-    ASSERT_TRUE(recorded.takes(input, known));
+    ASSERT_TRUE(recorded.takes(input, step.truth));
     work.optimiser->begin_step(1e-2);
-    const ComputedStep got = recorded.run(input, known, step.seed);
-    Batch there = known;
-    there.classes = known.classes.to(device);
-    const ComputedStep expected = plain.run({step.samples, step.seed, input, there}, 1e-2);
+    const ComputedStep got = recorded.run(input, step.truth, step.seed);
+    const ComputedStep expected = plain.run({step.samples, step.seed, input, step.truth}, 1e-2);
     EXPECT_TRUE(got.replayed);
     EXPECT_FALSE(expected.replayed);
+    EXPECT_TRUE(std::isfinite(expected.summary[0].item<double>()));
     EXPECT_LT(relative_error(got.gradient.flat, expected.gradient.flat), kReplayRounding)
         << "seed " << step.seed;
     EXPECT_LT(relative_error(got.summary, expected.summary), kReplayRounding);
   }
-  EXPECT_FALSE(recorded.takes(all.select({0, 1}), truth({0, 1}))) << "fewer samples";
-  EXPECT_FALSE(recorded.takes(first, truth({0, 1, -1}))) << "a class that is not known";
+  EXPECT_FALSE(recorded.takes(all.select({0, 1}), steps[0].truth)) << "fewer samples";
 }
 
 // ragged: other samples of other lengths in every step
-const std::vector<Step> kReplayLengths = {
-    {{0, 1, 2}, {0, 1, 1}, 7}, {{3, 4, 7}, {1, 0, 1}, 8}, {{2, 6, 0}, {1, 0, 0}, 9}};
+const std::vector<Step> kReplayLengths = {classified({0, 1, 2}, {0, 1, 1}, 7),
+                                          classified({3, 4, 7}, {1, 0, 1}, 8),
+                                          classified({2, 6, 0}, {1, 0, 0}, 9)};
 
 TEST_F(RecordedSteps, WithAKernelForTheSlowNet) {
   const ProgrammerConfig c = config(3);
-  expect_same_steps(c, device_, series(3), {}, kReplayLengths);
+  expect_same_steps(c, device_, {.series = series(3)}, {}, kReplayLengths);
 }
 
 TEST_F(RecordedSteps, WithProductsForTheSlowNet) {
   const ProgrammerConfig c = config(20);
-  expect_same_steps(c, device_, series(20), {}, kReplayLengths);
+  expect_same_steps(c, device_, {.series = series(20)}, {}, kReplayLengths);
 }
 
 TEST_F(RecordedSteps, OfTwoClassesWithWeightsAndAPenalty) {
   ProgrammerConfig c = config(3);
   c.outputs = 1;
   const Tensor weights = at::tensor({0.5, 2.0}, at::kFloat).to(device_);
-  expect_same_steps(c, device_, series(3), {0.0, 1e-3, weights}, kReplayLengths);
+  expect_same_steps(c, device_, {.series = series(3)}, {0.0, 1e-3, weights}, kReplayLengths);
 }
 
-TEST_F(RecordedSteps, OfTwoLayersOnAsManyRows) {
+TEST_F(RecordedSteps, WithUnknownClasses) {
+  const std::vector<Step> steps = {classified({0, 1, 2}, {0, -1, 1}, 7),
+                                   classified({3, 4, 7}, {-1, -1, -1}, 8),
+                                   classified({2, 6, 0}, {2, 1, 0}, 9)};
+  expect_same_steps(config(3), device_, {.series = series(3)}, {}, steps);
+  ProgrammerConfig two = config(3);
+  two.outputs = 1;
+  const Tensor weights = at::tensor({0.5, 2.0}, at::kFloat).to(device_);
+  expect_same_steps(two, device_, {.series = series(3)}, {.class_weights = weights},
+                    {classified({0, 1, 2}, {0, -1, 1}, 7), classified({3, 4, 7}, {1, -1, 0}, 8)});
+}
+
+// reads of lower layers, and their gradients, in rows that a batch does not have
+TEST_F(RecordedSteps, OfSeveralLayers) {
+  for (const Drive drive : {Drive::X, Drive::DerivativeKeys, Drive::DerivativeValues}) {
+    for (const LayerInput input : {LayerInput::Weights, LayerInput::Update}) {
+      ProgrammerConfig c = config(3);
+      c.layers = 3;
+      c.drive = drive;
+      c.layer_input = input;
+      c.residual = true;
+      expect_same_steps(c, device_, {.series = series(3)}, {}, kReplayLengths);
+    }
+  }
+}
+
+TEST_F(RecordedSteps, OfRungeKuttaAndOja) {
   ProgrammerConfig c = config(3);
   c.layers = 2;
-  const std::vector<Step> steps = {
-      {{0, 1, 2}, {0, 1, 2}, 7}, {{2, 0, 1}, {2, 2, 1}, 8}, {{1, 2, 0}, {1, 0, 0}, 9}};
-  expect_same_steps(c, device_, series(3), {}, steps);
+  c.rule = "oja";
+  c.solver.method = Method(rk4());
+  expect_same_steps(c, device_, {.series = series(3)}, {}, kReplayLengths);
+}
+
+TEST_F(RecordedSteps, OfTargets) {
+  std::vector<Step> steps = kReplayLengths;
+  for (Step& step : steps) {
+    step.truth = {};
+    step.truth.targets = at::full({3, 3}, 0.5, at::kFloat);
+    step.truth.targets[1][2] = NAN;
+  }
+  expect_same_steps(config(3), device_, {.series = series(3)}, {}, steps);
+}
+
+// outputs at all rows: other numbers of them in every step
+TEST_F(RecordedSteps, OfStepOutputs) {
+  const RaggedSeries data = series(3);
+  const int64_t* o = data.offsets.data_ptr<int64_t>();
+  std::vector<Step> steps = kReplayLengths, values = kReplayLengths;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    int64_t rows = 0;
+    for (const int64_t b : steps[i].samples) rows += o[b + 1] - o[b];
+    steps[i].truth.classes = at::arange(rows, at::kLong).remainder(4) - 1;
+    values[i].truth = {};
+    values[i].truth.targets = at::arange(rows, at::kFloat).unsqueeze(1).expand({rows, 3}).contiguous() / 10;
+  }
+  for (const int64_t layers : {1, 2}) {
+    ProgrammerConfig c = config(3);
+    c.layers = layers;
+    const ModelInput input = {.series = data, .output_times = RaggedTimes{data.times, data.offsets}};
+    expect_same_steps(c, device_, input, {}, steps);
+    expect_same_steps(c, device_, input, {}, values);
+  }
 }
 
 }  // namespace

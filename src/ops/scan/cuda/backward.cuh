@@ -225,7 +225,7 @@ template <typename K, int Steps, typename P>
 __device__ void step_backward(const Task& task, const Lane<K::kWidth>& lane, const Chunk<K, Steps>& chunk,
                               int t, int64_t row, const Step<K>& step, const P& p, Rows<K::kWidth>& m,
                               Rows<K::kWidth>& lambda, Inner<K::kWidth>& inner, Parts<K, Steps>& parts,
-                              QueryRoom<K::kWidth, K::kExtras>& room) {
+                              int turn, QueryRoom<K::kWidth, K::kExtras>& room) {
   write_backward<K>(task, lane, step, p, row, lambda, inner);
   if (K::kExtras || K::phi(task) != ScanPhi::Value) {
     // the first M is at hand, to its last digit
@@ -241,9 +241,9 @@ __device__ void step_backward(const Task& task, const Lane<K::kWidth>& lane, con
     if (i >= K::stages(task)) continue;
     if constexpr (K::kExtras) {
 #pragma unroll
-      for (int r = 0; K::flows(task) && r < Team<K::kWidth>::kRows; ++r) inner.g[1][r] = 0;
+      for (int r = 0; K::kFlows && r < Team<K::kWidth>::kRows; ++r) inner.g[1][r] = 0;
       queries_backward<K, Steps>(task, lane, chunk, t, row, i, m, step.own, lambda, inner.g, inner.dt,
-                                 parts.p[t], room);
+                                 parts.p[t], turn, room);
     }
     float grad_beta = 0;
     if (K::bends(task)) {

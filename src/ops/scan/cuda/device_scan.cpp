@@ -31,6 +31,13 @@ kernels::CudaSamples samples_of(const ScanIndex& index) {
           index.output_offsets.data_ptr<int64_t>(), index.offsets.size(0) - 1};
 }
 
+// rows behind the last sample's, of a batch that was recorded with room for more
+void clear_unused(const Tensor& x, const ScanIndex& index) {
+  if (!x.defined()) return;
+  const int64_t* used = index.offsets.data_ptr<int64_t>() + index.offsets.size(0) - 1;
+  kernels::cuda_clear_unused(pointer(x), x.size(0), x.stride(0), used, cuda_stream(x));
+}
+
 // in the order that autograd knows
 std::vector<Tensor> inputs_of(const DeviceArrays& a) { return {a.p, a.s, a.beta, a.dt, a.start, a.q}; }
 
@@ -62,6 +69,8 @@ void DeviceCall::forward(DeviceArrays& arrays, StageSlopes slopes) const {
   if (slopes == StageSlopes::Yes) arrays.g = buffer({rows, plan.stages, heads, width}, arrays.start);
   kernels::cuda_scan_forward(plan, pointers(arrays), samples_of(index), {pointer(phi), pointer(m)},
                              cuda_stream(arrays.start));
+  clear_unused(arrays.y, index);
+  clear_unused(arrays.g, index);
 }
 
 DeviceArrays DeviceCall::backward(const DeviceArrays& arrays, const DeviceArrays& incoming) const {
@@ -78,6 +87,7 @@ DeviceArrays DeviceCall::backward(const DeviceArrays& arrays, const DeviceArrays
   grads.q = grads.y.defined() ? like(arrays.q) : Tensor();
   kernels::cuda_scan_backward(plan, pointers(arrays), pointers(grads), samples_of(index),
                               {pointer(phi), pointer(m)}, cuda_stream(arrays.start));
+  clear_unused(grads.q, index);
   if (grads.dt.defined()) grads.dt = grads.dt.sum(1);
   return grads;
 }

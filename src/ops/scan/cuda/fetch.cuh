@@ -164,7 +164,7 @@ __device__ void make_factors(const Task& task, const Lane<K::kWidth>& lane, int 
     const float dt = chunk.dt[t], scale = K::phi(task) == ScanPhi::Tanh ? kTwoLog2E : 1.0f;
     f.dt = dt;
     if constexpr (!kTeamwork<K>) f.square = dot<Width>(chunk.p[t][0][team], chunk.p[t][0][team]);
-    if (K::flows(task)) {
+    if (K::kFlows) {
       make_flow_factors<K>(task, chunk.beta[t][0][team], f);
       continue;
     }

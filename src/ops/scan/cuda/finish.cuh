@@ -49,7 +49,7 @@ __device__ void total_sums(const Task& task, const Lane<K::kWidth>& lane, int64_
     const int t = index / T::kTeams, team = index % T::kTeams, head = lane.head0 + team;
     if (head >= task.heads) continue;
     float* total = parts.totals[t][team];
-    if (K::flows(task)) finish_flow<K>(task, chunk.factors[t][team], chunk.beta[t][0][team], total);
+    if (K::kFlows) finish_flow<K>(task, chunk.factors[t][team], chunk.beta[t][0][team], total);
     float sum = 0;
 #pragma unroll
     for (int i = 0; i < kScanStages; ++i) {
@@ -71,7 +71,7 @@ __device__ float p_gradient(const Task& task, const Lane<K::kWidth>& lane, const
   const float* total = parts.totals[t][lane.team];
   float sum = sum_of_rows<K::kWidth>(parts.p[t][c][j], lane.team);
   // a flow has one stage, and its |p|^2 stands where the pairs of stages would
-  if (K::kShared || K::flows(task)) sum += 2 * total[kSumGram] * chunk.p[t][c][lane.team][j];
+  if (K::kShared || K::kFlows) sum += 2 * total[kSumGram] * chunk.p[t][c][lane.team][j];
 #pragma unroll
   for (int e = 0; e < K::kPRows; ++e) {
     if (e == c || e >= K::stages(task)) continue;
@@ -152,7 +152,7 @@ __device__ void fetch_backward(const Task& task, const Lane<K::kWidth>& lane,
     make_factors<Pass::Backward, K, kSteps>(task, lane, pieces.steps_of(piece),
                                             chunks[piece % kBackwardRing]);
     // other kinds have no room for it
-    if constexpr (K::kOwnRows >= kScanStages) {
+    if constexpr (K::kFlows && K::kOwnRows >= kScanStages) {
       if (K::bends(task)) make_psi<K, kSteps>(task, lane, chunks[piece % kBackwardRing]);
     }
     __syncthreads();
@@ -201,6 +201,14 @@ __device__ void step_all_backward(const Task& task, const Lane<K::kWidth>& lane,
   };
   int due = add_outputs(steps), stage = task.heads * task.width, rows = task.s_rows;
   asm volatile("" : "+r"(stage), "+r"(rows));
+  const bool reads_queries = task.queries > 0 && task.grads.y;
+  if constexpr (K::kExtras) {
+    if (reads_queries && steps > 0) {
+      fetch_vectors<K>(task, lane, task.arrays.q, lane.first + steps - 1, room.q[(steps - 1) & 1]);
+      fetch_vectors<K>(task, lane, task.grads.y, lane.first + steps - 1, room.grad_y[(steps - 1) & 1]);
+    }
+    __pipeline_commit();
+  }
   float* to = task.grads.s + (lane.first + steps) * rows * stage + lane.head * task.width + lane.position;
   for (int piece = pieces - 1; piece >= 0; --piece) {
     __syncthreads();
@@ -217,9 +225,13 @@ __device__ void step_all_backward(const Task& task, const Lane<K::kWidth>& lane,
       const auto p = [&](int c) { return K::kShared ? step.p : chunk.p[t][c][lane.team]; };
       coming.load(lane, chunk, max(t - 1, 0), kScanStages);
       if (n + 1 <= due) due = add_outputs(n + 1);
+      const int turn = n & 1;
+      if constexpr (K::kExtras)
+        turn_queries<Pass::Backward, K>(task, lane, lane.first + n - 1, reads_queries && n > 0, turn ^ 1,
+                                        room);
       Inner<kWidth> inner;
       step_backward<K, kSteps>(task, lane, chunk, t, lane.first + n, step, p, m, lambda, inner,
-                               parts[piece & 1], room);
+                               parts[piece & 1], turn, room);
       to -= rows * stage;
       store_s_gradient<K>(task, lane, to, stage, rows, inner);
     }

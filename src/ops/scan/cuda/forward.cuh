@@ -232,6 +232,10 @@ __device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane,
   int64_t at = lane.first * stride + lane.head * task.width + lane.position;
   float* const kept = task.kept.phi;
   const bool stores = kept || (K::kExtras && task.arrays.g);
+  if constexpr (K::kExtras) {
+    if (steps > 0) fetch_vectors<K>(task, lane, task.arrays.q, lane.first, room.q[0]);
+    __pipeline_commit();
+  }
   for (int n = 0; n < steps; n += kSteps) {
     const Piece& chunk = chunks[n / kSteps % kForwardRing];
     const int count = min(kSteps, steps - n);
@@ -242,6 +246,9 @@ __device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane,
       const Step<K> step = coming;
       const auto p = [&](int c) { return K::kShared ? step.p : chunk.p[t][c][lane.team]; };
       coming.load(lane, chunk, min(t + 1, kSteps - 1), task.s_rows);
+      const int turn = (n + t) & 1;
+      if constexpr (K::kExtras)
+        turn_queries<Pass::Forward, K>(task, lane, lane.first + n + t + 1, n + t + 1 < steps, turn ^ 1, room);
       StageRows<kWidth> phi;
       float e[Team<kWidth>::kRows] = {};
       if (K::bends(task)) {
@@ -251,7 +258,7 @@ __device__ void step_forward(const Task& task, const Lane<K::kWidth>& lane,
       }
       if (stores) store_stages<K>(task, lane, kept, at, stage, step, phi, e);
       if constexpr (K::kExtras)
-        read_queries<K, kSteps>(task, lane, chunk, t, lane.first + n + t, m, phi, e, room);
+        read_queries<K, kSteps>(task, lane, chunk, t, lane.first + n + t, m, phi, e, turn, room);
       write_matrix<K>(task, step, p, 1.0f, phi, m);
       if (n + t + 1 == due) due = store_outputs(n + t + 1);
     }

@@ -8,12 +8,12 @@ namespace fastweights::kernels::cuda {
 
 // blocks that a multiprocessor should have room for: the recurrence waits, and others may work meanwhile.
 // More of them would leave too few registers, which costs more than it gains
-template <int Width, bool Shared>
-inline constexpr int kBackwardBlocks = Shared&& Width <= 8 ? 6
-                                       : Width <= 10       ? 5
-                                       : Width <= 20       ? 4
-                                       : Width <= 32       ? 3
-                                                           : 1;
+template <typename K>
+inline constexpr int kBackwardBlocks = K::kShared && !K::kExtras && K::kWidth <= 8 ? 6
+                                       : K::kWidth <= 10                           ? 5
+                                       : K::kWidth <= 20                           ? 4
+                                       : K::kWidth <= 32                           ? 3
+                                                                                   : 1;
 
 template <int Width, bool Shared, int Phi, int Stages, Scope Use>
 __global__ void __launch_bounds__(kForwardThreads)
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kForwardThreads)
 }
 
 template <int Width, bool Shared, int Phi, int Stages, Scope Use>
-__global__ void __launch_bounds__(kBackwardThreads, kBackwardBlocks<Width, Shared>)
+__global__ void __launch_bounds__(kBackwardThreads, kBackwardBlocks<Kind<Width, Shared, Phi, Stages, Use>>)
     backward_kernel(const __grid_constant__ Task task, int head_groups) {
   backward<Kind<Width, Shared, Phi, Stages, Use>>(task, head_groups);
 }

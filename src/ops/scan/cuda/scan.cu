@@ -9,6 +9,12 @@ namespace {
 using cuda::Pass;
 using cuda::Task;
 
+void check_launch() {
+  const cudaError_t status = cudaGetLastError();
+  if (status != cudaSuccess)
+    throw std::runtime_error(std::string("[scan] the GPU refused a kernel: ") + cudaGetErrorString(status));
+}
+
 void run(const Task& task, Pass pass, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
   const bool extras = task.queries > 0 || task.arrays.g || task.grads.g || task.grads.dt;
@@ -31,9 +37,13 @@ void run(const Task& task, Pass pass, void* stream) {
   } else {
     cuda::launch_64(task, pass, on);
   }
-  const cudaError_t status = cudaGetLastError();
-  if (status != cudaSuccess)
-    throw std::runtime_error(std::string("[scan] the GPU refused a kernel: ") + cudaGetErrorString(status));
+  check_launch();
+}
+
+__global__ void clear_kernel(float* x, int64_t size, int64_t row_size, const int64_t* used) {
+  const int64_t threads = static_cast<int64_t>(gridDim.x) * blockDim.x;
+  int64_t i = *used * row_size + static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  for (; i < size; i += threads) x[i] = 0;
 }
 
 }  // namespace
@@ -48,6 +58,13 @@ void cuda_scan_backward(const ScanPlan& plan, const ScanArrays<float>& arrays, c
   Task task = cuda::task_of(plan, arrays, samples, kept);
   task.grads = grads;
   run(task, Pass::Backward, stream);
+}
+
+void cuda_clear_unused(float* x, int64_t rows, int64_t row_size, const int64_t* used, void* stream) {
+  constexpr int kThreads = 256, kBlocks = 256;
+  clear_kernel<<<kBlocks, kThreads, 0, static_cast<cudaStream_t>(stream)>>>(x, rows * row_size, row_size,
+                                                                            used);
+  check_launch();
 }
 
 }  // namespace fastweights::kernels

@@ -35,4 +35,8 @@ void cuda_scan_forward(const ScanPlan& plan, const ScanArrays<float>& arrays, co
 void cuda_scan_backward(const ScanPlan& plan, const ScanArrays<float>& arrays, const ScanArrays<float>& grads,
                         const CudaSamples& samples, const CudaKept& kept, void* stream);
 
+/// Sets rows *used .. rows - 1 of x to zero: those that a recorded batch has room for and the present one
+/// does not have. The recurrence leaves them alone, and what follows computes with all rows.
+void cuda_clear_unused(float* x, int64_t rows, int64_t row_size, const int64_t* used, void* stream);
+
 }  // namespace fastweights::kernels

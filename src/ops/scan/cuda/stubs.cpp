@@ -23,6 +23,7 @@ void cuda_scan_backward(const ScanPlan&, const ScanArrays<float>&, const ScanArr
                         const CudaSamples&, const CudaKept&, void*) {
   refuse();
 }
+void cuda_clear_unused(float*, int64_t, int64_t, const int64_t*, void*) { refuse(); }
 void cuda_program(const CudaProgram&, const CudaProgramOutput&, void*) { refuse(); }
 void cuda_program_backward(const CudaProgram&, const CudaProgramOutput&, const CudaProgramOutput&, float*,
                            float*, void*) {

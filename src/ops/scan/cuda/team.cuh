@@ -57,31 +57,28 @@ inline Task task_of(const ScanPlan& plan, const ScanArrays<float>& arrays, const
   return task;
 }
 
-/// What a kernel computes: steps of stages, or flows; or both of them, with queries, slopes and gradients of
-/// dt, which the others do not look for.
-enum class Scope { Stages, Flow, Extras };
+/// What a kernel computes: steps of stages, or flows. Extras: with queries, slopes and gradients of dt, which
+/// the others do not look for.
+enum class Scope { Stages, Flow, StageExtras, FlowExtras };
 
 /// What is known of a call when its kernel is compiled. Stages 0, Phi -1: only the task knows.
 template <int Width_, bool Shared_, int Phi_, int Stages_, Scope Scope_>
 struct Kind {
   static constexpr int kWidth = Width_;
-  static constexpr bool kShared = Shared_, kExtras = Scope_ == Scope::Extras;
+  static constexpr bool kShared = Shared_,
+                        kExtras = Scope_ == Scope::StageExtras || Scope_ == Scope::FlowExtras,
+                        kFlows = Scope_ == Scope::Flow || Scope_ == Scope::FlowExtras;
   static constexpr int kPRows = Shared_ ? 1 : kScanStages;  // of p in shared memory
   // of s or phi; of a flow backwards e, or where psi bends Psi, and for queries both
-  static constexpr int kOwnRows = kExtras ? kScanStages + 1
+  static constexpr int kOwnRows = Scope_ == Scope::FlowExtras ? kScanStages + 1
                                   : Scope_ == Scope::Flow && Phi_ != static_cast<int>(ScanPhi::Tanh)
                                       ? 1
                                       : kScanStages;
 
   __device__ static int stages(const Task& task) { return Stages_ > 0 ? Stages_ : task.stages; }
   __device__ static ScanPhi phi(const Task& task) { return Phi_ < 0 ? task.phi : static_cast<ScanPhi>(Phi_); }
-  __device__ static bool flows(const Task& task) {
-    return Scope_ == Scope::Flow || (kExtras && task.step == ScanStep::Flow);
-  }
   /// A flow whose psi is computed for each row; that of others is e times a factor of the step.
-  __device__ static bool bends(const Task& task) {
-    return flows(task) && (kExtras || phi(task) == ScanPhi::Tanh);
-  }
+  __device__ static bool bends(const Task& task) { return kFlows && (kExtras || phi(task) == ScanPhi::Tanh); }
 };
 
 template <int Width>
