@@ -65,6 +65,7 @@ fastweights_layer(data ABOVE tensor base
   src/data/text.cpp
   src/data/text_channels.cpp
   src/data/time_axis.cpp
+  src/data/time_split.cpp
   src/data/ts_reader.cpp
   src/data/ts_writer.cpp
   src/data/unpack.cpp
