@@ -253,6 +253,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/run_lock.cpp
   src/train/run_names.cpp
   src/train/run_set.cpp
+  src/train/run_split.cpp
   src/train/step.cpp
   src/train/task.cpp
   src/train/task_rows.cpp
