@@ -75,8 +75,9 @@ void print(const EvaluateCommand& command, const TrainedModel& trained, const Ev
     std::printf("%s\n", shown_dump(json).c_str());
     return;
   }
-  std::printf("%s, %s: %zu series%s, with 95 %% confidence intervals\n", printable(name).c_str(),
-              part.name.c_str(), part.samples.size(), how_predicted(trained, part).c_str());
+  std::printf("%s, %s: %zu %s%s, with 95 %% confidence intervals\n", printable(name).c_str(),
+              part.name.c_str(), part.samples.size(), part.windows.empty() ? "series" : "windows",
+              how_predicted(trained, part).c_str());
   for (const auto& [metric, value] : found.metrics) {
     const ConfidenceInterval interval = interval_of(found.intervals, metric);
     std::printf("  %-18s %.4f", metric.c_str(), value);
@@ -96,7 +97,7 @@ void run(const EvaluateCommand& command, Session& session) {
   const DataSet all = read(command.data, source);
   print_notes(command.data, match_notes(all, trained.preparation));
   const PartSamples part = choose_part(command.run, all, source.path, command.part);
-  const DataSet data = select_series(all, part.samples);
+  const DataSet data = series_of(all, part);
   const Evaluation found =
       within_memory("predicting", [&] { return evaluate(trained, data, {.members = part.members}); });
   if (!check_finite(found.predictions, data, session)) return;

@@ -95,8 +95,11 @@ std::string unknown_option(const CLI::App& program, int argc, char** argv) {
            (close.empty() ? "; see fastweights " + app.get_name() + " --help" : "; the nearest is " + close);
   }
   const std::vector<std::string> extras = program.remaining(true);
-  return "unexpected argument '" + (extras.empty() ? "" : extras.front()) + "' for '" + app.get_name() +
-         "'; see fastweights " + app.get_name() + " --help";
+  const std::string extra = extras.empty() ? "" : extras.front();
+  if (extra.rfind("-", 0) == 0 && app.get_option_no_throw(without_value(extra)))
+    return "option " + extra + " belongs after the command: fastweights " + app.get_name() + " " + extra;
+  return "unexpected argument '" + extra + "' for '" + app.get_name() + "'; see fastweights " +
+         app.get_name() + " --help";
 }
 
 // options of the program, which may follow every command, are in the help of each

@@ -22,7 +22,9 @@ struct PredictCommand {
   DataOptions data;
   int64_t ahead = 0;
   bool escape_formulas = false;
-  std::vector<int64_t> members = {};  // PredictOptions::members
+  // PredictOptions
+  Targets targets = Targets::Missing;
+  std::vector<int64_t> members = {};
 };
 
 // the cells of the table, with the marks of the source
@@ -201,7 +203,7 @@ Row interval_cells(const Cells& cells, double x, bool known, double half) {
 // targets, or channels: future rows, or all rows with their gaps filled
 std::string number_table(const PredictCommand& command, const TrainedModel& trained, const DataSet& data,
                          Session& session) {
-  const Predictions p = trained.predict(data, {.targets = Targets::Missing, .members = command.members});
+  const Predictions p = trained.predict(data, {.targets = command.targets, .members = command.members});
   if (!check_finite(p, data, session)) return "";
   print_notes(command.data, {p.note});
   const Tensor values = in_own_units(p.outputs, trained.task, trained.preparation).contiguous();  // [M, O]
@@ -244,7 +246,8 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
   if (kind == TaskKind::Classification || kind == TaskKind::StepClassification)
     return class_table(command, trained, given, session);
   const DataSet data = match_data(given, trained.preparation);
-  if (kind != TaskKind::Forecast) return number_table(command, trained, data, session);
+  if (kind != TaskKind::Forecast || command.targets == Targets::HeldOut)
+    return number_table(command, trained, data, session);
   return number_table(command, trained, with_future(data, trained.task, trained.preparation, command.ahead),
                       session);
 }
@@ -275,11 +278,18 @@ void write_out_of_fold(const std::string& folder, const DataSet& data, Session& 
   PredictCommand command;
   command.run = folder;
   command.out = folder + "/predictions.csv";
-  command.members = out_of_fold_members(folder, data);
+  const PartSamples part = choose_part(folder, data, "", "test");
+  command.members = part.members;
+  DataSet series = series_of(data, part);
+  for (size_t i = 0; i < part.windows.size(); ++i)
+    series.ids[i] = data.ids[static_cast<size_t>(part.windows[i].sample)];
+  const TrainedModel trained = load_trained(folder);
+  // windows end before the end of their series: they forecast the rows that are held out
+  if (!part.windows.empty() && trained.task.kind == TaskKind::Forecast) command.targets = Targets::HeldOut;
   // the runs have noted what there is to note
   command.data.quiet = true;
   const std::string text =
-      within_memory("predicting", [&] { return table(command, load_trained(folder), data, session); });
+      within_memory("predicting", [&] { return table(command, trained, series, session); });
   if (session.exit_status == 0) replace_file(command.out, text);
 }
 

@@ -6,6 +6,7 @@
 #include "base/printable.h"
 #include "fastweights/train.h"
 #include "seed_list.h"
+#include "train/run_set.h"
 #include "train_command.h"
 
 namespace fastweights::cli {
@@ -31,13 +32,7 @@ void print_result(const TrainCommand& command, const RunsOptions& options, const
     std::printf("{\"run\":%s,%s\n", shown_dump(options.folder).c_str(), json.substr(1).c_str());
   }
   if (!command.verbose()) return;
-  if (folds) {
-    std::printf("\n%lld folds, each tested on series that it was not trained on\n",
-                static_cast<long long>(options.folds));
-  } else {
-    std::printf("\n%zu seeds with the same split; the ensemble is the mean of their models\n",
-                options.seeds.size());
-  }
+  std::printf("\n%s\n", tests_text(options).c_str());
   for (const RunsPart& part : result.parts) print_part(part, folds ? "out-of-fold" : "ensemble");
   if (folds) std::printf("\nout-of-fold predictions  %s/predictions.csv", folder.c_str());
   std::printf("\nreport  %s/report.html\n", folder.c_str());
@@ -80,7 +75,8 @@ void run_set(const TrainCommand& command, Session& session) {
   const RunsResult result = resume ? resume_runs(folder, data, options.train) : train_runs(options, data);
   if (result.end != RunEnd::Finished) return;
   if (options.folds > 0) write_out_of_fold(folder, data, session);
-  print_result(command, options, result);
+  // with the rule of the split
+  print_result(command, *read_runs(folder), result);
 }
 
 }  // namespace fastweights::cli

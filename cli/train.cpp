@@ -228,8 +228,10 @@ void add_run_options(CLI::App& app, TrainCommand& command) {
       "--task", command.task,
       "classification, regression, step_classification, forecast or imputation; default: by the labels and "
       "targets of the data");
-  app.add_option("--split", command.split,
-                 "given, random, stratified, grouped, folds or indices; default: automatic");
+  app.add_option(
+      "--split", command.split,
+      "given, random, stratified, grouped, folds, indices, or along the time of each series: time, "
+      "rolling; default: automatic");
   app.add_flag("--intensity", command.intensity, "add channels that count the observations of each channel");
   app.add_option("--device", command.device, "cpu, cuda, or auto: cuda if it is usable; default: auto");
   app.add_flag("--tf32", command.tf32, "allow TF32 matrix products on a GPU: faster, 11-bit mantissa");
@@ -250,7 +252,7 @@ void add_train(CLI::App& program, Session& session) {
   app->add_option(
          "--folds", command->folds,
          "number of cross-validation folds; prints the spread of the test metrics, and predicts each "
-         "series by the model that was not trained on it")
+         "series by the model that was not trained on it; with --split time a rolling origin")
       ->check(CLI::Range(2, 1000));
   app->add_option(
       "--from", command->from,

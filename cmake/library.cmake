@@ -65,6 +65,7 @@ fastweights_layer(data ABOVE tensor base
   src/data/text.cpp
   src/data/text_channels.cpp
   src/data/time_axis.cpp
+  src/data/time_split.cpp
   src/data/ts_reader.cpp
   src/data/ts_writer.cpp
   src/data/unpack.cpp
@@ -252,6 +253,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/run_lock.cpp
   src/train/run_names.cpp
   src/train/run_set.cpp
+  src/train/run_split.cpp
   src/train/step.cpp
   src/train/task.cpp
   src/train/task_rows.cpp

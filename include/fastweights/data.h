@@ -67,8 +67,7 @@ struct ReadOptions {
   std::string time_unit = {};
   SpeechForm speech = SpeechForm::Mfcc;
   bool skip_bad = false;  ///< omit malformed files of a folder and list them in DataHead::skipped
-  /// Bytes that the text of a file, and separately the data that it describes, may take; 0: automatic, see
-  /// docs/data_formats.md.
+  /// Bytes of the text of a file, and separately of its data; 0: automatic, see docs/data_formats.md.
   int64_t read_limit = 0;
   /// Called repeatedly with the number of files read so far and their total.
   std::function<void(int64_t, int64_t)> progress = {};
@@ -90,20 +89,22 @@ DataSet read_cached(const std::string& path, const ReadOptions& options, const s
 void write_data(const DataSet& data, const std::string& path, const std::string& format = {});
 
 /// Automatic: Given if the source assigns parts; otherwise Grouped if series share groups; otherwise
-/// Stratified by label, or Random without labels. Folds: cross-validation. Indices: read from a file.
-enum class SplitRule { Automatic, Given, Random, Stratified, Grouped, Folds, Indices };
+/// Stratified by label, or Random without labels. Folds: cross-validation. Indices: read from a file. Time:
+/// windows of each series, its last rows for the test. Rolling: the same with a rolling origin.
+enum class SplitRule { Automatic, Given, Random, Stratified, Grouped, Folds, Indices, Time, Rolling };
 
 struct SplitConfig {
   SplitRule rule = SplitRule::Automatic;
   double validation = 0.15, test = 0.15;  ///< fractions
-  int64_t seed = 1;
-  int64_t folds = 5, fold = 0;
+  int64_t seed = 1, folds = 5, fold = 0;
   /// JSON of indices or ids: {"train": [...], "validation": [...], "test": [...]}; no "train": all others
   std::string indices = {};
+  int64_t window = 0, stride = 0, gap = 0;  ///< Time and Rolling, in rows: see docs/forecasts.md
 };
 
 struct Split {
-  std::vector<int64_t> train, validation, test;  // samples
+  std::vector<int64_t> train, validation, test;  // samples, or indices of windows
+  std::vector<Window> windows = {};              ///< Time and Rolling: of all parts; see cut_series()
   SplitRule rule = SplitRule::Random;            ///< the rule that was applied
 };
 
@@ -158,7 +159,8 @@ struct Preparation {
   TimeForm time_form = TimeForm::Unknown;
   double median_gap = 1, usual_gap = 0;    ///< between neighbouring times; see usual_gaps, 0: off
   double time_scale = 1, count_scale = 1;  ///< divisors of elapsed time, in median gaps, and of counts
-  double season = 0;                       ///< of the first guesses; 0: none
+  int64_t window = 0;  ///< rows of a training window, if series were divided by time; 0: whole series
+  double season = 0;   ///< of the first guesses; 0: none
   std::vector<ChannelGuess> guesses = {};  ///< [C], or empty: no first guess
   /// [C], or empty: mean absolute difference of neighbouring observed values, scaled; the unit of MASE.
   std::vector<double> naive_errors = {};
@@ -178,8 +180,7 @@ std::vector<std::string> data_warnings(const DataSet& data);
 
 /// The data with the preparation's channels, static features, targets and classes. A missing one is an error,
 /// additional ones are dropped; labels of unknown classes become unknown. Channels of a text column are all
-/// 0 where the value is unknown to the preparation; match_notes() says so, and whether only one of both has
-/// dates.
+/// 0 where the value is unknown to the preparation; match_notes() says so, and if only one has dates.
 DataSet match_data(const DataSet& data, const Preparation& preparation);
 std::vector<std::string> match_notes(const DataSet& data, const Preparation& preparation);
 
@@ -190,8 +191,8 @@ DataSet with_texts_of(const DataSet& data, const std::vector<int64_t>& samples);
 std::vector<std::pair<std::string, std::string>> known_sets();
 
 /// Downloads and unpacks a known set into `data_dir`/`name`, unless that folder exists, and returns the
-/// folder, which appears only when it is complete. Needs libcurl, and libarchive for archives. `progress` is
-/// called with the bytes so far and in total (0: unknown), `note` for each file without a known checksum.
+/// folder, which appears only when it is complete. Needs libcurl, and libarchive for archives. `progress` has
+/// the bytes so far and in total (0: unknown); `note` is called for each file without a known checksum.
 std::string fetch_data(const std::string& name, const std::string& data_dir,
                        const std::function<void(int64_t, int64_t)>& progress = {},
                        const std::function<void(const std::string&)>& note = {});

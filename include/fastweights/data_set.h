@@ -85,6 +85,15 @@ struct DataSet {
 /// the labels found become the classes, in numerical order if all are numbers, otherwise alphabetically.
 DataSet collect_series(DataHead head, const std::vector<Series>& series);
 
+/// Rows first .. last - 1 of a series.
+struct Window {
+  int64_t sample = 0, first = 0, last = 0;
+};
+
+/// Windows as series, in the given order. One that is not a whole series is named after its first time, too:
+/// "id from TIME".
+DataSet cut_series(const DataSet& data, const std::vector<Window>& windows);
+
 /// The given samples, in the given order.
 DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples);
 

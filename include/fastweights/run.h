@@ -75,6 +75,8 @@ struct RunData {
   std::string fingerprint = {};  ///< see fingerprint()
   TaskConfig task = {};          ///< never Automatic
   Split split = {};
+  SplitConfig split_config = {};  ///< of the split, with the windows of a split by time
+  std::string split_note = {};    ///< a sentence about a split by time, or why there is none
   Preparation preparation = {};
   PreparedData train = {}, validation = {}, test = {};
 };
@@ -164,16 +166,19 @@ std::string fingerprint(const DataSet& data);
 /// Series of a data set to evaluate a run on: "train", "validation", "test" or "all". An empty name stands
 /// for the test part of the data of the run; for other data, for their test part if they have one, or all.
 /// `path` is where the data were read from. An error if the run was trained on other contents of that path.
-/// The test part of folds is every series, predicted out-of-fold.
+/// The test part of folds is every series, or the windows of all their tests, predicted out-of-fold.
 struct PartSamples {
   std::string name;
-  std::vector<int64_t> samples;
+  std::vector<int64_t> samples = {};  ///< of the data, or of the windows of the split
   std::vector<int64_t> members = {};  ///< PredictOptions::members
+  std::vector<Window> windows = {};   ///< these samples, if they are windows
 };
 PartSamples choose_part(const std::string& run, const DataSet& data, const std::string& path,
                         const std::string& name = {});
+/// The series or windows of a part.
+DataSet series_of(const DataSet& data, const PartSamples& part);
 /// Of a folder of folds and the data that they were trained on: the index of the fold that tests each series;
-/// otherwise empty.
+/// otherwise, or if the folds divide series by time, empty.
 std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& data);
 
 }  // namespace fastweights

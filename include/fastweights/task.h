@@ -23,9 +23,12 @@ inline bool is_classification(TaskKind kind) {
 
 struct TaskConfig {
   TaskKind kind = TaskKind::Automatic;
-  double horizon = 0.25;  ///< forecasting: fraction of the rows of a series to predict
+  double horizon = 0.25;  ///< forecasting: fraction of the rows of a series to predict; 1 or more: rows
   double hidden = 0.2;    ///< imputation: fraction of observed values to predict
 };
+
+/// The number of rows that forecasting predicts, of a series of `length` rows.
+int64_t horizon_rows(const TaskConfig& config, int64_t length);
 
 /// The kind that Automatic selects. An error if the data lack the labels or targets of the kind.
 TaskKind task_kind(const DataSet& data, const TaskConfig& config);

@@ -136,6 +136,14 @@ class Labels {
   std::map<std::string, int64_t> indices_;
 };
 
+void check_window(const DataSet& data, const Window& window) {
+  const auto& [sample, first, last] = window;
+  const bool known = sample >= 0 && sample < data.samples();
+  if (!known || first < 0 || first >= last || last > data.length(sample))
+    throw std::invalid_argument(message("[cut_series] no rows ", first, " to ", last - 1, " of sample ",
+                                        sample, " in a set of ", data.samples()));
+}
+
 }  // namespace
 
 int64_t DataSet::length(int64_t sample) const {
@@ -186,7 +194,7 @@ DataSet collect_series(DataHead head, const std::vector<Series>& series) {
   return data;
 }
 
-DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) {
+DataSet cut_series(const DataSet& data, const std::vector<Window>& windows) {
   DataSet part = {.head = data.head};
   const size_t channels = data.head.channels.size(), statics = data.head.statics.size(),
                targets = data.head.targets.size(), unused = data.head.unused.size();
@@ -197,18 +205,19 @@ DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) 
               from.begin() + static_cast<Difference>(last * width));
   };
   size_t rows = 0;
-  for (const int64_t sample : samples) {
-    if (sample < 0 || sample >= data.samples())
-      throw std::invalid_argument("[select_series] no sample " + std::to_string(sample) + " in a set of " +
-                                  std::to_string(data.samples()));
-    rows += static_cast<size_t>(data.length(sample));
+  for (const Window& window : windows) {
+    check_window(data, window);
+    rows += static_cast<size_t>(window.last - window.first);
   }
   part.times.reserve(rows);
   part.values.reserve(rows * channels);
-  for (const int64_t sample : samples) {
-    const auto b = static_cast<size_t>(sample);
-    const auto first = static_cast<size_t>(data.offsets[b]), last = static_cast<size_t>(data.offsets[b + 1]);
-    part.ids.push_back(data.ids[b]);
+  for (const Window& window : windows) {
+    const auto b = static_cast<size_t>(window.sample);
+    const auto first = static_cast<size_t>(data.offsets[b] + window.first),
+               last = static_cast<size_t>(data.offsets[b] + window.last);
+    const bool whole = last - first == static_cast<size_t>(data.length(window.sample));
+    part.ids.push_back(whole ? data.ids[b]
+                             : data.ids[b] + " from " + time_text(data, static_cast<int64_t>(first)));
     part.groups.push_back(data.groups[b]);
     part.parts.push_back(data.parts[b]);
     part.offsets.push_back(part.offsets.back() + static_cast<int64_t>(last - first));
@@ -222,6 +231,17 @@ DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) 
     if (!data.step_labels.empty()) take(part.step_labels, data.step_labels, first, last, 1);
   }
   return part;
+}
+
+DataSet select_series(const DataSet& data, const std::vector<int64_t>& samples) {
+  std::vector<Window> windows;
+  for (const int64_t sample : samples) {
+    if (sample < 0 || sample >= data.samples())
+      throw std::invalid_argument("[select_series] no sample " + std::to_string(sample) + " in a set of " +
+                                  std::to_string(data.samples()));
+    windows.push_back({sample, 0, data.length(sample)});
+  }
+  return cut_series(data, windows);
 }
 
 DataSet join_data(const DataSet& first, const DataSet& second) {

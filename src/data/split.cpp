@@ -10,6 +10,7 @@
 #include "base/nearest.h"
 #include "base/random.h"
 #include "data/files.h"
+#include "data/time_split.h"
 
 namespace fastweights {
 namespace {
@@ -132,10 +133,13 @@ Split given_split(const DataSet& data, const SplitConfig& config, Random& random
   return result;
 }
 
-Split fold_split(const DataSet& data, const SplitConfig& config, Random& random) {
+void check_fold(const SplitConfig& config) {
   FW_CHECK(config.folds >= 2, "[split] expected at least 2 folds, got ", config.folds);
   FW_CHECK(config.fold >= 0 && config.fold < config.folds, "[split] fold must be in 0 .. ", config.folds - 1,
            ", got ", config.fold);
+}
+
+Split fold_split(const DataSet& data, const SplitConfig& config, Random& random) {
   const auto parts = deal(data, all_samples(data), strata_rule(data), config.folds, random);
   for (const std::vector<int64_t>& part : parts)
     FW_CHECK(!part.empty(), "[split] '", data.head.name, "' has too few ",
@@ -224,6 +228,7 @@ Split split_data(const DataSet& data, const SplitConfig& config) {
            config.validation, " and ", config.test);
   Random random(static_cast<uint64_t>(config.seed) * 0x9E3779B97F4A7C15 + 1);
   const SplitRule rule = rule_of(data, config);
+  if (rule == SplitRule::Folds || rule == SplitRule::Rolling) check_fold(config);
   Split result;
   if (rule == SplitRule::Given) {
     result = given_split(data, config, random);
@@ -231,6 +236,8 @@ Split split_data(const DataSet& data, const SplitConfig& config) {
     result = fold_split(data, config, random);
   } else if (rule == SplitRule::Indices) {
     result = index_split(data, config);
+  } else if (rule == SplitRule::Time || rule == SplitRule::Rolling) {
+    result = data::time_split(data, config);
   } else {
     const bool groups =
         std::any_of(data.groups.begin(), data.groups.end(), [](const auto& g) { return !g.empty(); });

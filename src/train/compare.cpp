@@ -145,7 +145,7 @@ ComparedModel finished_seeds(const std::string& model, const RunSet& set, const 
 std::string cell(const Metrics& metrics, const Metrics& deviations, const std::string& name) {
   const double value = metric(metrics, name), deviation = metric(deviations, name);
   if (!std::isfinite(value)) return "";
-  const bool percent = name != "mse" && name != "log_loss";
+  const bool percent = larger_is_better(name);
   char text[64];
   std::snprintf(text, sizeof text, percent ? "%.1f %%" : "%.4f", value * (percent ? 100 : 1));
   if (deviations.empty()) return text;
@@ -284,7 +284,7 @@ std::string markdown_table(const Comparison& comparison) {
   std::stable_sort(rows.begin(), rows.end(),
                    [](const ComparedModel& a, const ComparedModel& b) { return a.rank < b.rank; });
   std::vector<std::string> metrics;
-  for (const char* name : {"accuracy", "auroc", "average_precision", "log_loss", "mse"}) {
+  for (const char* name : {"accuracy", "auroc", "average_precision", "log_loss", "mse", "mase"}) {
     if (!rows.empty() && has_metric(rows[0].part.metrics, name)) metrics.emplace_back(name);
   }
   const bool ranked = !rows.empty() && rows[0].rank > 0 && rows[0].part.name != "validation";

@@ -56,21 +56,22 @@ void for_channels(const Questions& questions, const Use& use) {
   });
 }
 
-// of the held-out values of each series
+// of the held-out values of each series; of a single series, of each value
 std::vector<double> squared_errors(const std::vector<Question>& channel, const ChannelGuess& form,
                                    double season) {
   std::vector<double> sums;
   for (const Question& question : channel) {
     const SeriesGuess guess(form, season, question.known);
-    double sum = 0;
+    std::vector<double> errors;
     for (size_t i = 0; i < question.held_out.at.size(); ++i)
-      sum += std::pow(guess(question.held_out.at[i]) - question.held_out.values[i], 2);
-    sums.push_back(sum);
+      errors.push_back(std::pow(guess(question.held_out.at[i]) - question.held_out.values[i], 2));
+    if (channel.size() == 1) return errors;
+    sums.push_back(std::accumulate(errors.begin(), errors.end(), 0.0));
   }
   return sums;
 }
 
-// by two percent, and by two standard errors of the difference over series
+// by two percent, and by two standard errors of the difference over series or values
 bool is_clear_gain(const std::vector<double>& before, const std::vector<double>& after) {
   const auto n = static_cast<double>(before.size());
   double sum = 0, squares = 0, whole = 0;

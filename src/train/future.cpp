@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "fastweights/task.h"
+#include "train/task_rows.h"
 
 namespace fastweights {
 namespace {
@@ -13,12 +14,19 @@ bool is_missing(const DataSet& data, int64_t row) {
   return std::all_of(first, first + data.channels(), [](double x) { return std::isnan(x); });
 }
 
+// of the horizon, after so many known rows
+int64_t rows_after(const TaskConfig& task, int64_t known) {
+  if (task.horizon >= 1) return horizon_rows(task, known);
+  // a fraction is one of all rows, known and forecast
+  const double share = task.horizon / (1 - task.horizon);
+  return std::max<int64_t>(1, std::llround(static_cast<double>(known) * share));
+}
+
 }  // namespace
 
 DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparation& preparation,
                     int64_t rows) {
-  FW_CHECK(task.horizon > 0 && task.horizon < 1, "[forecast] horizon must be between 0 and 1, got ",
-           task.horizon);
+  check_horizon(task);
   FW_CHECK(rows >= 0, "[forecast] the number of rows must not be negative, got ", rows);
   constexpr int64_t kMost = 1000000;
   FW_CHECK(rows <= kMost, "[forecast] at most ", kMost, " rows can be forecast, got ", rows);
@@ -44,12 +52,7 @@ DataSet with_future(const DataSet& data, const TaskConfig& task, const Preparati
     if (labels)
       result.step_labels.insert(result.step_labels.end(), data.step_labels.begin() + first,
                                 data.step_labels.begin() + last);
-    int64_t more = 0;
-    if (!is_missing(data, last - 1)) {
-      // the horizon is a share of all rows, observed and forecast
-      const double known = static_cast<double>(last - first), share = task.horizon / (1 - task.horizon);
-      more = rows > 0 ? rows : std::max<int64_t>(1, std::llround(known * share));
-    }
+    const int64_t more = is_missing(data, last - 1) ? 0 : rows > 0 ? rows : rows_after(task, last - first);
     const double end = data.times[static_cast<size_t>(last) - 1];
     for (int64_t i = 1; i <= more; ++i)
       result.times.push_back(end + static_cast<double>(i) * preparation.median_gap);

@@ -84,6 +84,7 @@ Json preparation_json(const Preparation& p) {
           {"usual_gap", p.usual_gap},
           {"time_scale", p.time_scale},
           {"count_scale", p.count_scale},
+          {"window", p.window},
           {"season", p.season},
           {"guesses", guesses_json(p.guesses)},
           {"naive_errors", p.naive_errors}};
@@ -112,6 +113,8 @@ Preparation preparation_from(const Json& json) {
   if (!json.at("config").contains("usual_gaps")) p.config.usual_gaps = 0;
   // nor had they first guesses
   if (!json.at("config").contains("first_guess")) p.config.first_guess = FirstGuess::None;
+  // nor windows
+  if (json.contains("window")) p.window = json.at("window").get<int64_t>();
   if (json.contains("season")) p.season = json.at("season").get<double>();
   if (json.contains("guesses")) p.guesses = guesses_from(json.at("guesses"));
   if (json.contains("naive_errors")) p.naive_errors = json.at("naive_errors").get<std::vector<double>>();

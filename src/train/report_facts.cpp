@@ -101,6 +101,7 @@ report::Pairs data_facts(const Run& run) {
   const auto add = [&](const char* name, const std::string& text) {
     if (!text.empty()) out.emplace_back(name, text);
   };
+  add("split", run.data.split_note);
   add("classes", list_of(run.data.preparation.classes));
   add("targets", list_of(head.targets));
   add("static features", list_of(head.statics));
@@ -129,8 +130,9 @@ void add_facts(ReportData& report, const std::string& folder, const Run& run, co
       message(name_of(config.task.kind), " with ", model.name, " (", model_text(config.model), ")");
   report.facts = {
       {"Data", run.data.head.name + " (" + run.data.head.origin + ")"},
-      {"Series", message(parts.train.size(), " train, ", parts.validation.size(), " validation, ",
-                         parts.test.size(), " test; split ", name_of(parts.rule))},
+      {parts.windows.empty() ? "Series" : "Windows",
+       message(parts.train.size(), " train, ", parts.validation.size(), " validation, ", parts.test.size(),
+               " test; split ", name_of(parts.rule))},
       {"Channels",
        message(run.data.head.channels.size(), " in the data, ", config.model.channels, " for the model")},
       {"Task", name_of(config.task.kind)},

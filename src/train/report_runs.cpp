@@ -70,9 +70,8 @@ report::Pairs set_facts(const RunSet& set, const DataSet& data, const TrainedMod
   const RunsOptions& options = set.options;
   return {{"Data", data.head.name + " (" + data.head.origin + ")"},
           {"Series", message(data.samples())},
-          {"Runs", options.folds > 0
-                       ? message(options.folds, " folds, each tested on series that it was not trained on")
-                       : message(options.seeds.size(), " seeds with the same split")},
+          {"Runs", options.folds > 0 ? tests_text(options)
+                                     : message(options.seeds.size(), " seeds with the same split")},
           {"Task", name_of(trained.task.kind)},
           {"Model", options.setup.model}};
 }

@@ -320,9 +320,11 @@ RunResult train_run(const Run& run, const RunOptions& options) {
   RunResult result;
   if (fresh) {
     open_fresh(options, run, trainer);
-    folder.note(message("a new run: ", data.train.samples(), " series to train on, ",
+    folder.note(message("a new run: ", data.train.samples(),
+                        data.split.windows.empty() ? " series" : " windows", " to train on, ",
                         data.validation.samples(), " for validation, ", data.test.samples(),
                         " for the test; ", model.parameter_count(), " parameters"));
+    if (!data.split_note.empty()) folder.note(data.split_note);
     for (const std::string& note : notes_on_parts(data)) folder.note(note);
     for (const std::string& note : data.head.notes) folder.log(note);
     for (const std::string& file : data.head.skipped) folder.log("skipped: " + file);

@@ -65,6 +65,7 @@ ModelConfig model_config(const RunSetup& setup, const RunData& data) {
 
 Run run_of(const RunSetup& setup, RunConfig config, RunData data, double seconds) {
   config.task = data.task;
+  config.split = data.split_config;
   config.model = model_config(setup, data);
   use_plain_data(config.model, data.preparation);
   return {.model = setup.model,
@@ -157,6 +158,7 @@ Run make_run(const RunConfig& config, const DataSet& data) {
   Stopwatch watch;
   Run run = {.config = config, .data = divide(config, data)};
   run.config.task = run.data.task;
+  run.config.split = run.data.split_config;
   use_plain_data(config.model, run.data.preparation);
   run.phases = {{"splitting and scaling", watch.lap()}};
   return run;

@@ -12,6 +12,7 @@
 #include "train/fit.h"
 #include "train/run_fields.h"
 #include "train/run_set.h"
+#include "train/run_split.h"
 
 namespace fastweights {
 namespace {
@@ -37,6 +38,7 @@ std::string fingerprint(const Split& parts) {
     hash.add(&size, sizeof size);
     hash.add(*part);
   }
+  for (const Window& window : parts.windows) hash.add({window.sample, window.first, window.last});
   return hash.text();
 }
 
@@ -93,6 +95,61 @@ Split parts_for(const std::string& folder, const DataSet& data, bool own) {
   return parts;
 }
 
+PartSamples whole_set(const DataSet& data) { return {"all", all_samples(data)}; }
+
+PartSamples part_named(const std::string& name, const Split& parts) {
+  FW_CHECK(name == "train" || name == "validation" || name == "test" || name == "all", "unknown part '", name,
+           "'; expected train, validation, test or all");
+  PartSamples part = {.name = name};
+  for (const auto& [own, samples] :
+       {std::pair("train", &parts.train), std::pair("validation", &parts.validation),
+        std::pair("test", &parts.test)}) {
+    if (name == "all" || name == own)
+      part.samples.insert(part.samples.end(), samples->begin(), samples->end());
+  }
+  std::sort(part.samples.begin(), part.samples.end());
+  if (parts.windows.empty()) return part;
+  for (const int64_t i : part.samples) part.windows.push_back(parts.windows[static_cast<size_t>(i)]);
+  return part;
+}
+
+// Of folds and the data that they were trained on: the series or windows of all their tests, in the order of
+// the data.
+std::optional<PartSamples> out_of_fold(const std::string& run, const DataSet& data) {
+  const std::optional<RunSet> set = read_run_set(run);
+  if (!set || set->options.folds == 0 || set->fingerprint != fingerprint(data)) return std::nullopt;
+  struct Tested {
+    Window window;
+    int64_t sample = 0, member = 0;
+  };
+  std::vector<Tested> tests;
+  const std::vector<std::string> folders = member_folders(run);
+  bool windows = false;
+  for (size_t m = 0; m < folders.size(); ++m) {
+    const Split parts = parts_for(folders[m], data, /*own=*/true);
+    windows = !parts.windows.empty();
+    for (const int64_t i : parts.test) {
+      const Window whole = {i, 0, 0};
+      tests.push_back({windows ? parts.windows[static_cast<size_t>(i)] : whole, i, static_cast<int64_t>(m)});
+    }
+  }
+  std::sort(tests.begin(), tests.end(), [](const Tested& a, const Tested& b) {
+    return std::pair(a.window.sample, a.window.first) < std::pair(b.window.sample, b.window.first);
+  });
+  const auto is_tested_once = [&](int64_t b) { return tests[static_cast<size_t>(b)].sample == b; };
+  const std::vector<int64_t> all = all_samples(data);
+  if (!windows && (tests.size() != all.size() || !std::all_of(all.begin(), all.end(), is_tested_once)))
+    throw std::runtime_error(run +
+                             ": a series is in the test part of no fold; config.json of a fold has changed");
+  PartSamples part = {.name = "out-of-fold"};
+  for (const Tested& test : tests) {
+    part.samples.push_back(windows ? static_cast<int64_t>(part.samples.size()) : test.sample);
+    part.members.push_back(test.member);
+    if (windows) part.windows.push_back(test.window);
+  }
+  return part;
+}
+
 Run reopened(const std::string& folder, const DataSet& data, const Preparation* preparation) {
   const RunConfig config = read_run_config(folder);
   check_fingerprint(folder, fingerprint(data));
@@ -123,16 +180,24 @@ RunData divide(const RunConfig& config, const DataSet& given, const Preparation*
            printable(config.data.path), "'; rename the file");
   RunData out = {.fingerprint = fingerprint(given), .task = config.task};
   out.task.kind = task_kind(given, config.task);
-  out.split = split_data(given, config.split);
+  const SplitPlan plan = plan_split(given, config.split, out.task);
+  out.task = plan.task;
+  out.split_config = plan.split;
+  out.split = split_data(given, plan.split);
+  out.split_note = split_note(given, out.split, plan, config.split.rule);
   const Split& parts = out.split;
   const bool texts = !given.head.channel_texts.empty() || !given.head.static_texts.empty();
-  const DataSet seen = texts ? with_texts_of(given, parts.train) : DataSet{};
-  const DataSet& data = texts ? seen : given;
+  DataSet own;
+  if (!parts.windows.empty()) own = cut_series(given, parts.windows);
+  const DataSet& divided = parts.windows.empty() ? given : own;
+  if (texts) own = with_texts_of(divided, parts.train);
+  const DataSet& data = texts ? own : divided;
   out.head = data.head;
   FW_CHECK(!parts.train.empty(), "[split] no series of '", data.head.name,
            "' is left to train on: ", parts.validation.size(), " are for validation and ", parts.test.size(),
            " for the test", parts.rule == SplitRule::Grouped ? "; there are too few groups" : "");
   out.preparation = preparation ? *preparation : fit_preparation(data, parts.train, config.prepare, out.task);
+  out.preparation.window = parts.windows.empty() ? 0 : out.split_config.window;
   out.train = prepare(data, parts.train, out.preparation);
   out.validation = prepare(data, parts.validation, out.preparation);
   out.test = prepare(data, parts.test, out.preparation);
@@ -186,18 +251,12 @@ std::string run_folder(const std::string& path) {
 }
 
 std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& data) {
-  const std::optional<RunSet> set = read_run_set(run);
-  if (!set || set->options.folds == 0 || set->fingerprint != fingerprint(data)) return {};
-  std::vector<int64_t> members(static_cast<size_t>(data.samples()), -1);
-  const std::vector<std::string> folders = member_folders(run);
-  for (size_t m = 0; m < folders.size(); ++m) {
-    for (const int64_t b : parts_for(folders[m], data, /*own=*/true).test)
-      members[static_cast<size_t>(b)] = static_cast<int64_t>(m);
-  }
-  if (std::find(members.begin(), members.end(), -1) != members.end())
-    throw std::runtime_error(run +
-                             ": a series is in the test part of no fold; config.json of a fold has changed");
-  return members;
+  std::optional<PartSamples> tested = out_of_fold(run, data);
+  return tested && tested->windows.empty() ? std::move(tested->members) : std::vector<int64_t>{};
+}
+
+DataSet series_of(const DataSet& data, const PartSamples& part) {
+  return part.windows.empty() ? select_series(data, part.samples) : cut_series(data, part.windows);
 }
 
 std::string absolute_path(const std::string& path) {
@@ -211,25 +270,23 @@ std::string absolute_path(const std::string& path) {
 
 PartSamples choose_part(const std::string& run, const DataSet& data, const std::string& path,
                         const std::string& name) {
-  if (name == "all") return {name, all_samples(data)};
-  if (std::vector<int64_t> members = out_of_fold_members(run, data); !members.empty()) {
-    FW_CHECK(name.empty() || name == "test", "the folds of ", run, " have different ", name,
-             " parts; evaluate one of them, such as ", run_folder(run));
-    return {"out-of-fold", all_samples(data), std::move(members)};
-  }
   const std::string folder = run_folder(run);
+  if (std::optional<PartSamples> tested = out_of_fold(run, data)) {
+    if (name == "all") return whole_set(data);
+    FW_CHECK(name.empty() || name == "test", "the folds of ", run, " have different ", name,
+             " parts; evaluate one of them, such as ", folder);
+    return *std::move(tested);
+  }
+  // whole series need no split
+  if (name == "all" && (folder.empty() || !divides_time(read_run_config(folder).split.rule)))
+    return whole_set(data);
   const bool own = !folder.empty() && known_data(folder).fingerprint == fingerprint(data);
+  if (name == "all") return own ? part_named(name, parts_for(folder, data, own)) : whole_set(data);
   FW_CHECK(own || folder.empty() || !is_source(read_run_config(folder).data, path), path,
            " has changed since ", folder,
            " was trained on it, so its parts are unknown; --part all uses all series");
-  if (name.empty() && !own && !has_part(data, Part::Test)) return {"all", all_samples(data)};
-  const Split parts = parts_for(folder, data, own);
-  PartSamples chosen = {name.empty() ? "test" : name, {}};
-  FW_CHECK(chosen.name == "train" || chosen.name == "validation" || chosen.name == "test", "unknown part '",
-           chosen.name, "'; expected train, validation, test or all");
-  chosen.samples = chosen.name == "train"        ? parts.train
-                   : chosen.name == "validation" ? parts.validation
-                                                 : parts.test;
+  if (name.empty() && !own && !has_part(data, Part::Test)) return whole_set(data);
+  PartSamples chosen = part_named(name.empty() ? "test" : name, parts_for(folder, data, own));
   FW_CHECK(!chosen.samples.empty(), "there are no series for ", chosen.name, " in ", data.head.name,
            "; --part all uses all of them");
   return chosen;

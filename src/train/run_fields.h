@@ -52,6 +52,9 @@ inline void visit_fields(SplitConfig& c, Fields& visit) {
   visit("folds", c.folds);
   visit("fold", c.fold);
   visit("indices", c.indices);
+  visit("window", c.window);
+  visit("stride", c.stride);
+  visit("gap", c.gap);
 }
 
 inline void visit_fields(PrepareConfig& c, Fields& visit) {

@@ -4,9 +4,11 @@ namespace fastweights {
 
 const Names<SplitRule>& names_of(SplitRule) {
   static const Names<SplitRule> kNames = {
-      {SplitRule::Automatic, "automatic"},   {SplitRule::Given, "given"},     {SplitRule::Random, "random"},
-      {SplitRule::Stratified, "stratified"}, {SplitRule::Grouped, "grouped"}, {SplitRule::Folds, "folds"},
-      {SplitRule::Indices, "indices"}};
+      {SplitRule::Automatic, "automatic"}, {SplitRule::Given, "given"},
+      {SplitRule::Random, "random"},       {SplitRule::Stratified, "stratified"},
+      {SplitRule::Grouped, "grouped"},     {SplitRule::Folds, "folds"},
+      {SplitRule::Indices, "indices"},     {SplitRule::Time, "time"},
+      {SplitRule::Rolling, "rolling"}};
   return kNames;
 }
 

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "train/run_fields.h"
+#include "train/run_split.h"
 #include "train/settings.h"
 
 namespace fastweights {
@@ -45,6 +46,17 @@ RunSet load_set(const std::string& folder, const std::string& kind) {
 
 std::string kind_of(const RunsOptions& options) { return options.seeds.empty() ? "fold" : "seed"; }
 
+std::string tests_text(const RunsOptions& options) {
+  if (options.folds == 0)
+    return message(options.seeds.size(),
+                   " seeds with the same split; the ensemble is the mean of their models");
+  const bool rolling = divides_time(config_of(options.setup).split.rule);
+  return message(
+      options.folds,
+      rolling ? " folds with a rolling origin, each tested on the rows after those that it was trained on"
+              : " folds, each tested on series that it was not trained on");
+}
+
 std::optional<RunSet> read_run_set(const std::string& folder) {
   for (const char* kind : {"fold", "seed"}) {
     if (fs::exists(set_path(folder, kind))) return load_set(folder, kind);
@@ -72,10 +84,12 @@ void remove_run_set(const RunSet& set) { fs::remove(set_path(set.options.folder,
 
 std::vector<SetRun> set_runs(const RunsOptions& options) {
   std::vector<SetRun> runs;
+  const std::string rule =
+      options.folds == 0 ? "" : name_of(rule_of_folds(config_of(options.setup).split.rule));
   for (int64_t fold = 0; fold < options.folds; ++fold)
     runs.push_back(
         {message("fold-", fold + 1),
-         {{"split.rule", "folds"}, {"split.folds", message(options.folds)}, {"split.fold", message(fold)}}});
+         {{"split.rule", rule}, {"split.folds", message(options.folds)}, {"split.fold", message(fold)}}});
   for (const int64_t seed : options.seeds)
     runs.push_back({message("seed-", seed), {{"training.seed", message(seed)}}});
   return runs;

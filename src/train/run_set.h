@@ -18,6 +18,9 @@ void remove_run_set(const RunSet& set);
 /// "fold" or "seed".
 std::string kind_of(const RunsOptions& options);
 
+/// A sentence about what tests the runs.
+std::string tests_text(const RunsOptions& options);
+
 /// One run of the set: the name of its folder, and its own settings.
 struct SetRun {
   std::string name;

@@ -150,8 +150,7 @@ std::vector<int64_t> columns_of_channels(const Preparation& preparation) {
 }  // namespace
 
 TaskKind task_kind(const DataSet& data, const TaskConfig& config) {
-  FW_CHECK(config.horizon > 0 && config.horizon < 1, "[task] horizon must be between 0 and 1, got ",
-           config.horizon);
+  check_horizon(config);
   FW_CHECK(config.hidden > 0 && config.hidden < 1, "[task] hidden must be between 0 and 1, got ",
            config.hidden);
   const TaskKind kind = config.kind == TaskKind::Automatic ? found_kind(data) : config.kind;

@@ -22,10 +22,29 @@ Rows rows_of(at::IntArrayRef offsets, const std::vector<int64_t>& samples) {
 
 namespace {
 
+// rows of a horizon
+constexpr double kMostAhead = 1e9;
+
+}  // namespace
+
+void check_horizon(const TaskConfig& config) {
+  const double horizon = config.horizon;
+  const bool fraction = horizon > 0 && horizon < 1,
+             rows = horizon >= 1 && horizon <= kMostAhead && horizon == std::floor(horizon);
+  FW_CHECK(fraction || rows, "[task] horizon must be a fraction between 0 and 1 or a number of rows, got ",
+           horizon);
+}
+
+int64_t horizon_rows(const TaskConfig& config, int64_t length) {
+  // a damaged file may have any number
+  if (config.horizon >= 1) return std::llround(std::min(config.horizon, kMostAhead));
+  return std::max<int64_t>(1, std::llround(config.horizon * static_cast<double>(length)));
+}
+
+namespace {
+
 bool is_in_horizon(const TaskConfig& task, int64_t row, int64_t length) {
-  const int64_t first =
-      length - std::max<int64_t>(1, std::llround(task.horizon * static_cast<double>(length)));
-  return row >= std::max<int64_t>(first, 1);
+  return row >= std::max<int64_t>(length - horizon_rows(task, length), 1);
 }
 
 // Chooses the values of the next row that imputation holds out. Channels of a text column say the same, and

@@ -24,6 +24,9 @@ struct RequestedRows {
   Tensor offsets;  // [B + 1] int64
 };
 
+/// An error unless the horizon is a fraction or a number of rows.
+void check_horizon(const TaskConfig& config);
+
 /// Rows as a task gives them to a model.
 struct TaskRows {
   Rows rows;

@@ -8,6 +8,8 @@
 #include "train/run_files.h"
 #include "train/run_lock.h"
 #include "train/run_set.h"
+#include "train/run_split.h"
+#include "train/settings.h"
 
 namespace fastweights {
 namespace {
@@ -79,8 +81,7 @@ PartResult together(const RunSet& set, const TrainedModel& trained, const DataSe
   // folds have different validation parts
   if (set.options.folds > 0 && part != "test") return {};
   const PartSamples chosen = choose_part(set.options.folder, data, "", part);
-  const Evaluation found =
-      evaluate(trained, select_series(data, chosen.samples), {.members = chosen.members});
+  const Evaluation found = evaluate(trained, series_of(data, chosen), {.members = chosen.members});
   return {
       .name = chosen.name, .samples = static_cast<int64_t>(chosen.samples.size()), .metrics = found.metrics};
 }
@@ -152,10 +153,15 @@ RunsResult train_runs(const RunsOptions& options, const DataSet& data) {
   check_runs(options);
   check_no_run(options);
   RunSet set = {options, fingerprint(data)};
+  if (options.folds > 0) {
+    const RunConfig config = config_of(options.setup);
+    if (rule_of_folds(data, config.split, config.task, options.folds) == SplitRule::Rolling)
+      set.options.setup.settings.push_back({"split.rule", name_of(SplitRule::Rolling)});
+  }
   std::string& from = set.options.setup.initialise_from;
   if (!from.empty()) from = fs::absolute(from).string();
   // errors are found before anything is written
-  Run first = run_of_set(set, set_runs(options).front(), data, std::nullopt);
+  Run first = run_of_set(set, set_runs(set.options).front(), data, std::nullopt);
   const Model model(first.config.model);
   if (!from.empty()) initialise_from(model, from);
   fs::create_directories(options.folder);

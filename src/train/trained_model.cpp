@@ -16,6 +16,7 @@
 #include "train/model_time.h"
 #include "train/preparation_json.h"
 #include "train/run_fields.h"
+#include "train/run_split.h"
 #include "train/trained_file.h"
 
 namespace fastweights {
@@ -30,7 +31,7 @@ bool fits(const TrainedModel& trained) {
                                  [&](int64_t flag) { return flag >= 0 && flag < count; });
   return flags && p.channel_scales.size() == p.channels.size() &&
          p.static_scales.size() == p.statics.size() && p.target_scales.size() == p.targets.size() &&
-         p.median_gap > 0 && p.usual_gap >= 0 && p.time_scale > 0 && p.count_scale > 0 &&
+         p.median_gap > 0 && p.usual_gap >= 0 && p.window >= 0 && p.time_scale > 0 && p.count_scale > 0 &&
          has_valid_guesses(p) && p.model_channels() == model.channels &&
          p.model_statics() == model.static_features && output_count(trained.task.kind, p) == model.outputs;
 }
@@ -219,16 +220,27 @@ bool is_matched(const DataHead& head, const Preparation& p) {
          head.classes == p.classes;
 }
 
+Predictions predict_matched(const TrainedModel& trained, const DataSet& data, const PredictOptions& options) {
+  const Preparation& preparation = trained.preparation;
+  const std::vector<Window> windows = model_windows(data, preparation, trained.task, options.targets);
+  const PreparedData prepared = prepare(windows.empty() ? data : cut_series(data, windows), preparation);
+  Predictions out = trained.finished(predict(trained.model, prepared, preparation, trained.task, options));
+  out.note = gap_note({&prepared}, preparation, trained.task, trained.model.config(), options.targets);
+  if (windows.empty() || !out.samples.defined()) return out;
+  // of the series, not of their windows
+  std::vector<int64_t> samples;
+  for (const Window& window : windows) samples.push_back(window.sample);
+  out.samples = at::tensor(samples, at::kLong).index_select(0, out.samples);
+  return out;
+}
+
 }  // namespace
 
 Predictions predict_alone(const TrainedModel& trained, const DataSet& data, const PredictOptions& options) {
   const Preparation& preparation = trained.preparation;
-  const PreparedData prepared = is_matched(data.head, preparation)
-                                    ? prepare(data, preparation)
-                                    : prepare(match_data(data, preparation), preparation);
-  Predictions out = trained.finished(predict(trained.model, prepared, preparation, trained.task, options));
-  out.note = gap_note({&prepared}, preparation, trained.task, trained.model.config(), options.targets);
-  return out;
+  if (!is_matched(data.head, preparation))
+    return predict_matched(trained, match_data(data, preparation), options);
+  return predict_matched(trained, data, options);
 }
 
 Predictions TrainedModel::predict(const DataSet& data, const PredictOptions& options) const {

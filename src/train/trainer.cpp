@@ -143,7 +143,7 @@ struct Trainer::Impl {
   TrainEpoch end_epoch();
   bool few_validation_series() const;
   bool is_preferred(double value, double log_loss) const;
-  void choose(TrainEpoch& record);
+  void choose(TrainEpoch& record, double loss);
 
   Model model;
   TrainData data;
@@ -271,14 +271,20 @@ TrainEpoch Trainer::Impl::end_epoch() {
                        .loss = loss_sum / static_cast<double>(data.train.samples()),
                        .learning_rate = last_rate};
   bool finite = true;
+  double loss = record.loss;
   if (data.validation.samples() > 0) {
     const Predictions p = pipeline->predict_validation();
     record.validation = evaluate(p, data.task, data.preparation);
     finite = p.outputs.isfinite().all().item<bool>();
+    // of classes the log loss; without any known class or target there is only the loss of training
+    const double log_loss = metric(record.validation, "log_loss");
+    loss = std::isfinite(metric(record.validation, "mse")) ? loss_of(p)
+           : std::isnan(log_loss)                          ? loss
+                                                           : log_loss;
   }
   // a model that predicts nothing cannot be the best, whatever its training loss is
   if (finite) {
-    choose(record);
+    choose(record, loss);
   } else {
     ++epochs_waited;
   }
@@ -307,14 +313,11 @@ bool Trainer::Impl::is_preferred(double value, double log_loss) const {
   return value == best_value && !(log_loss > chosen_log_loss);
 }
 
-void Trainer::Impl::choose(TrainEpoch& record) {
+void Trainer::Impl::choose(TrainEpoch& record, double loss) {
   double value = metric(record.validation, config.metric);
   const double log_loss = metric(record.validation, "log_loss");
-  if (std::isnan(value)) {
-    // undefined, such as AUROC of one class; without validation there is only the loss of training
-    const double loss = std::isnan(log_loss) ? record.loss : log_loss;
-    value = larger_is_better(config.metric) ? -loss : loss;
-  }
+  // undefined, such as AUROC of one class
+  if (std::isnan(value)) value = larger_is_better(config.metric) ? -loss : loss;
   const bool better = larger_is_better(config.metric) ? value > best_value : value < best_value;
   record.best = better || is_preferred(value, log_loss);
   if (better) best_value = value;

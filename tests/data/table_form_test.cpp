@@ -53,6 +53,14 @@ TEST(TableForm, ADecimalCommaIsFoundWhereCommasDoNotSeparate) {
       data, parsed("id,time,x\na,0,\"1,5\"\na,\"0,5\",-2e-3\n", {.table = {.decimal = DecimalMark::Comma}}));
 }
 
+TEST(TableForm, TablesAreWrittenWithCommasAndDecimalPoints) {
+  const TestFolder folder;
+  write_data(parsed("id;time;x;note\na;0;1,5;2,5\na;0,5;3;b\n", {.columns = {.ignored = {"note"}}}),
+             folder.path("t.csv"));
+  // columns that are not used are copied
+  EXPECT_EQ(read_file(folder.path("t.csv")), "id,time,x,note\na,0,1.5,\"2,5\"\na,0.5,3,b\n");
+}
+
 // in which predictions are written
 TEST(TableForm, TheMarksOfATableAreKnown) {
   const auto marks = [](const std::string& text, const ReadOptions& options = {}) {

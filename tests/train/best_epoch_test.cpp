@@ -83,5 +83,28 @@ TEST(BestEpoch, OnFewSeriesTheLastEpochWithinOneMistakeIsTaken) {
   EXPECT_EQ(scores.marked, expected);
 }
 
+// training follows the targets, whose opposites validation asks for: its loss rises
+TEST(BestEpoch, TheLossOfValuesIsThatOfTheValidationPart) {
+  TrainData data = train_data(two_classes(64), {.kind = TaskKind::Regression});
+  data.validation.targets = -data.validation.targets;
+  Trainer trainer(Model(small_model(data)), data,
+                  {.epochs = 8,
+                   .batch_size = 16,
+                   .learning_rate = 0.02,
+                   .schedule = RateSchedule::Constant,
+                   .metric = "loss"});
+  std::vector<double> validation, training;
+  for (const TrainStep& step : run(trainer)) {
+    if (!step.epoch_record) continue;
+    validation.push_back(metric(step.epoch_record->validation, "mse"));
+    training.push_back(step.epoch_record->loss);
+  }
+  const auto least = [](const std::vector<double>& list) {
+    return std::min_element(list.begin(), list.end()) - list.begin() + 1;
+  };
+  ASSERT_NE(least(validation), least(training));
+  EXPECT_EQ(trainer.best_epoch(), least(validation));
+}
+
 }  // namespace
 }  // namespace fastweights

@@ -119,6 +119,24 @@ TEST(FirstGuess, NoiseHasNone) {
   EXPECT_TRUE(train_data(data, {.kind = TaskKind::Imputation}).preparation.guesses.empty());
 }
 
+// a gain of some percent that chance explains is none, also in a single series
+TEST(FirstGuess, ASingleSeriesOfNoiseHasNone) {
+  const TaskConfig task = {.kind = TaskKind::Forecast};
+  Random random(11);
+  int chosen = 0;
+  for (int draw = 0; draw < 40; ++draw) {
+    Series s = {.id = "noise"};
+    for (int i = 0; i < 60; ++i) {
+      s.times.push_back(i);
+      s.values.push_back(gauss(random));
+    }
+    const DataSet data = collect_series({.name = "noise", .channels = {"x"}}, {s});
+    chosen += fit_preparation(data, {0}, {}, task).guesses.empty() ? 0 : 1;
+  }
+  // 40 tests of several forms, each wrong in one of forty cases
+  EXPECT_LE(chosen, 6);
+}
+
 TEST(FirstGuess, TargetsAreDifferencesToIt) {
   for (const TaskKind kind : {TaskKind::Forecast, TaskKind::Imputation}) {
     const TrainData data = train_data(three_kinds(20), {.kind = kind});

@@ -115,6 +115,23 @@ TEST_F(FittedRun, AreRankedByValidation) {
   }
 }
 
+TEST_F(FittedRun, TablesOfForecastsShowMase) {
+  const CompareOptions options = {
+      .folder = folder_.path("forecasts"),
+      .models = {"naive", "drift"},
+      .setup = {.settings = {{"task.kind", "forecast"}, {"training.metric", "mae"}}}};
+  const Comparison comparison = compare(options, data_);
+  const std::string table = markdown_table(comparison);
+  EXPECT_NE(table.find("| validation mae | test mse | test mase |"), std::string::npos) << table;
+  // errors are no percentages
+  EXPECT_EQ(table.find("%"), std::string::npos) << table;
+  for (const ComparedModel& row : comparison.models) {
+    char cell[32];
+    std::snprintf(cell, sizeof cell, "| %.4f |", metric(row.part.metrics, "mase"));
+    EXPECT_NE(table.find(cell), std::string::npos) << table;
+  }
+}
+
 Json report_of(const std::string& folder) { return parse_json(read_file(folder + "/report.json")); }
 
 TEST_F(FittedRun, ReportsHaveAReference) {

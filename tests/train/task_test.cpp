@@ -133,9 +133,30 @@ TEST(Task, ForecastOfASingleRowAsksForNothing) {
   const DataSet data =
       collect_series(head, {{.times = {1, 2, 4}, .values = {1, 2, 5}}, {.times = {7}, .values = {3}}});
   const Preparation p = fit_preparation(data);
-  const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Forecast, .horizon = 1}, {1, 0}, 1);
+  const Batch batch = make_batch(prepare(data, p), p, {.kind = TaskKind::Forecast, .horizon = 5}, {1, 0}, 1);
   EXPECT_TRUE(at::equal(batch.input.output_times->offsets, at::tensor({0, 0, 2}, at::kLong)));
   EXPECT_FALSE(batch.input.series.values[0].isnan().any().item<bool>());
+}
+
+TEST(Task, AHorizonOfOneOrMoreIsANumberOfRows) {
+  const DataHead head = {.name = "rows", .channels = {"x"}};
+  const DataSet data =
+      collect_series(head, {{.times = {0, 1, 2, 3, 4}, .values = {1, 2, 3, 4, 5}},
+                            {.times = {0, 1, 2, 3, 4, 5, 6, 7}, .values = {1, 2, 3, 4, 5, 6, 7, 8}}});
+  const Preparation p = fit_preparation(data);
+  for (const int64_t rows : {1, 3}) {
+    const TaskConfig task = {.kind = TaskKind::Forecast, .horizon = static_cast<double>(rows)};
+    const Batch batch = make_batch(prepare(data, p), p, task, {0, 1}, 1);
+    EXPECT_TRUE(
+        at::equal(batch.input.output_times->offsets, at::tensor({int64_t{0}, rows, 2 * rows}, at::kLong)));
+    EXPECT_EQ(with_future(data, task, p, 0).offsets, (std::vector<int64_t>{0, 5 + rows, 13 + 2 * rows}));
+  }
+  for (const double horizon : {0.0, -1.0, 1.5, 1e300})
+    EXPECT_EQ(error_message([&] {
+                task_kind(data, {.kind = TaskKind::Forecast, .horizon = horizon});
+              }).rfind("[task] horizon must be a fraction between 0 and 1 or a number of rows, got ", 0),
+              0u)
+        << horizon;
 }
 
 // nothing is hidden: rows behind the last observation, or all rows, are asked for
