@@ -218,6 +218,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/board.cpp
   src/train/bootstrap.cpp
   src/train/calibration.cpp
+  src/train/calibration_json.cpp
   src/train/checkpoint.cpp
   src/train/clock.cpp
   src/train/compare.cpp

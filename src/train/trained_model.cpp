@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "fastweights/published.h"
 #include "tensor/autograd.h"
+#include "train/calibration_json.h"
 #include "train/ensemble.h"
 #include "train/first_guess.h"
 #include "train/model_time.h"
@@ -33,12 +34,6 @@ bool fits(const TrainedModel& trained) {
          p.median_gap > 0 && p.usual_gap >= 0 && p.time_scale > 0 && p.count_scale > 0 &&
          has_valid_guesses(p) && p.model_channels() == model.channels &&
          p.model_statics() == model.static_features && output_count(trained.task.kind, p) == model.outputs;
-}
-
-Json calibration_json(const Calibration& c) { return {{"scale", c.scale}, {"bias", c.bias}}; }
-
-Calibration calibration_from(const Json& json) {
-  return {json.at("scale").get<double>(), json.at("bias").get<std::vector<double>>()};
 }
 
 // an output without residuals has no width, which is null
@@ -67,23 +62,18 @@ PredictionIntervals prediction_intervals_from(const Json& json) {
   return out;
 }
 
-// a positive scale, and one bias or width per output
+// one bias and one width per output
 bool fits_outputs(const TrainedModel& trained) {
   const auto outputs = static_cast<size_t>(trained.model.config().outputs);
-  const Calibration& c = trained.calibration;
   const PredictionIntervals& intervals = trained.intervals;
-  const auto finite = [](double x) { return std::isfinite(x); };
   const auto is_width = [](double x) { return std::isnan(x) || (x >= 0 && std::isfinite(x)); };
   const auto are_widths = [&](const std::vector<double>& list) {
     return list.size() == outputs && std::all_of(list.begin(), list.end(), is_width);
   };
-  const bool calibration = c.scale > 0 && std::isfinite(c.scale) &&
-                           (c.bias.empty() || c.bias.size() == outputs) &&
-                           std::all_of(c.bias.begin(), c.bias.end(), finite);
   const bool none = intervals.level == 0 && intervals.pooled.empty() && intervals.ahead.empty();
   const bool widths = intervals.level > 0 && intervals.level < 1 && are_widths(intervals.pooled) &&
                       std::all_of(intervals.ahead.begin(), intervals.ahead.end(), are_widths);
-  return calibration && (none || widths);
+  return fits_outputs(trained.calibration, trained.model.config().outputs) && (none || widths);
 }
 
 }  // namespace
