@@ -228,6 +228,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/first_guess.cpp
   src/train/fit.cpp
   src/train/fit_first_guess.cpp
+  src/train/fold_calibration.cpp
   src/train/future.cpp
   src/train/importance.cpp
   src/train/metric_sums.cpp

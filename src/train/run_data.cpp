@@ -185,14 +185,21 @@ std::string run_folder(const std::string& path) {
   return model ? folder : "";
 }
 
-std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& data) {
+std::vector<Split> fold_parts(const std::string& run, const DataSet& data) {
   const std::optional<RunSet> set = read_run_set(run);
   if (!set || set->options.folds == 0 || set->fingerprint != fingerprint(data)) return {};
+  std::vector<Split> parts;
+  for (const std::string& folder : member_folders(run))
+    parts.push_back(parts_for(folder, data, /*own=*/true));
+  return parts;
+}
+
+std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& data) {
+  const std::vector<Split> parts = fold_parts(run, data);
+  if (parts.empty()) return {};
   std::vector<int64_t> members(static_cast<size_t>(data.samples()), -1);
-  const std::vector<std::string> folders = member_folders(run);
-  for (size_t m = 0; m < folders.size(); ++m) {
-    for (const int64_t b : parts_for(folders[m], data, /*own=*/true).test)
-      members[static_cast<size_t>(b)] = static_cast<int64_t>(m);
+  for (size_t m = 0; m < parts.size(); ++m) {
+    for (const int64_t b : parts[m].test) members[static_cast<size_t>(b)] = static_cast<int64_t>(m);
   }
   if (std::find(members.begin(), members.end(), -1) != members.end())
     throw std::runtime_error(run +

@@ -268,8 +268,12 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
   const TaskRows series = task_rows(data, whole, {sample}, /*seed=*/1, Targets::HeldOut);
   SeriesOutput out = {data_times(shown, series, trained.preparation.usual_gap),
                       trained.model.forward(batch.input)};
-  if (is_classification(trained.task.kind))
-    out.output.outputs = calibrated(out.output.outputs, trained.calibration);
+  if (is_classification(trained.task.kind)) {
+    const TrainedModel& one = trained.members.empty() ? trained : trained.members.front();
+    Predictions raw;
+    raw.outputs = out.output.outputs;
+    out.output.outputs = one.finished(raw).outputs;
+  }
   if (!trained.preparation.guesses.empty())
     out.output.outputs = out.output.outputs + first_guess(trained.preparation, series, out.times,
                                                           batch.input.output_times->offsets);
