@@ -263,7 +263,8 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
   Batch batch = make_batch(data, trained.preparation, whole, {sample}, /*seed=*/1);
   const Tensor& rows = batch.input.series.times;  // [L]
   const double first = rows[0].item<double>(), last = rows[-1].item<double>();
-  const Tensor shown = first < last ? at::linspace(first, last, times, at::kDouble) : rows;
+  // rounding can take the last time past the series
+  const Tensor shown = first < last ? at::linspace(first, last, times, at::kDouble).clamp(first, last) : rows;
   batch.input.output_times = RaggedTimes{shown, at::tensor({int64_t{0}, shown.size(0)}, at::kLong)};
   const TaskRows series = task_rows(data, whole, {sample}, /*seed=*/1, Targets::HeldOut);
   SeriesOutput out = {data_times(shown, series, trained.preparation.usual_gap),

@@ -269,5 +269,15 @@ TEST_F(GapRun, FastWeightsAreShownAtTimesOfTheData) {
   EXPECT_LT(out.output.times[-1].item<double>(), 30);
 }
 
+// evenly spaced times are rounded
+TEST_F(GapRun, FastWeightsAreShownUpToTheEndOfEverySeries) {
+  const TrainedModel trained = exact();
+  for (int i = 0; i < 200; ++i) {
+    const DataSet data = with_gap(i * 0.01);
+    const PreparedData prepared = prepare(data, trained.preparation);
+    EXPECT_EQ(refusal([&] { follow_series(trained, prepared, 0, 5 + i % 7); }), "");
+  }
+}
+
 }  // namespace
 }  // namespace fastweights
