@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Trains each set with defaults and prints a table of test metrics before and after calibration.
 
-usage: calibration_table.py FASTWEIGHTS DATA OUT SET...
+usage: calibration_table.py [--folds N] FASTWEIGHTS DATA OUT SET...
 
-DATA contains folders SET with SET_TRAIN.ts and SET_TEST.ts. Runs are kept in OUT and not repeated.
+DATA contains folders SET with SET_TRAIN.ts and SET_TEST.ts. Runs are kept in OUT and not trained again; their
+calibration is. With --folds the models are folds of the training file, and the test file is predicted by their mean.
 """
+import argparse
 import csv
 import json
 import math
 import os
 import random
+import shutil
 import struct
 import subprocess
-import sys
 
 BINS = 15
 SIMULATIONS = 1000
@@ -51,6 +53,32 @@ def without_calibration(model, out):
     return json.loads(calibration)
 
 
+def raw_copy(folder, members):
+    """A copy of a run without its calibration, and the calibrations."""
+    raw = folder + "-raw"
+    shutil.rmtree(raw, ignore_errors=True)
+    os.makedirs(raw)
+    if not members:
+        return raw + "/model.safetensors", [without_calibration(folder + "/model.safetensors",
+                                                                raw + "/model.safetensors")]
+    shutil.copy(folder + "/folds.json", raw)
+    for member in members:
+        os.makedirs(f"{raw}/{member}")
+        for file in ("config.json", "data.json"):
+            shutil.copy(f"{folder}/{member}/{file}", f"{raw}/{member}")
+        without_calibration(f"{folder}/{member}/model.safetensors", f"{raw}/{member}/model.safetensors")
+    with open(folder + "/calibration.json", encoding="utf-8") as file:
+        return raw, json.load(file)["members"]
+
+
+def shown_temperature(calibrations):
+    """Of the typical series; the geometric mean over folds."""
+    logs = [-math.log(one.get("scale", 1)) for one in calibrations]
+    temperature = math.exp(sum(logs) / len(logs))
+    # a scale near 0: nothing but class frequencies is left
+    return f"{temperature:.2f}" if temperature < 1000 else "frequencies"
+
+
 def expected_range(confidences):
     """The middle 95 % of the calibration error of a model that is right as often as it says."""
     generator = random.Random(1)
@@ -64,36 +92,43 @@ def expected_range(confidences):
     return errors[int(0.025 * SIMULATIONS)], errors[int(0.975 * SIMULATIONS)]
 
 
-def row(program, data, out, name):
-    folder, test = os.path.join(out, name), f"{data}/{name}/{name}_TEST.ts"
-    if not os.path.exists(folder + "/result.json"):
-        run(program, "train", f"{data}/{name}", "--out", folder, "--quiet")
-    model, raw = folder + "/model.safetensors", os.path.join(out, name + "-raw.safetensors")
-    calibration = without_calibration(model, raw)
-    before, after = (json.loads(run(program, "evaluate", m, test, "--part", "all", "--json")) for m in (raw, model))
-    table = list(csv.DictReader(run(program, "predict", model, test).splitlines()))
+def row(program, data, out, name, folds):
+    folder, test, train = os.path.join(out, name), f"{data}/{name}/{name}_TEST.ts", f"{data}/{name}/{name}_TRAIN.ts"
+    if os.path.exists(folder + "/result.json"):
+        run(program, "train", "--resume", folder, "--quiet")
+    else:
+        run(program, "train", *([train, "--folds", str(folds)] if folds else [f"{data}/{name}"]), "--out", folder,
+            "--quiet")
+    raw, calibrations = raw_copy(folder, [f"fold-{fold + 1}" for fold in range(folds)])
+    before, after = (json.loads(run(program, "evaluate", m, test, "--part", "all", "--json")) for m in (raw, folder))
+    table = list(csv.DictReader(run(program, "predict", folder, test).splitlines()))
     low, high = expected_range([max(float(v) for k, v in one.items() if k.startswith("p(")) for one in table])
     with open(folder + "/result.json", encoding="utf-8") as file:
-        series = json.load(file)["validation"]["samples"]
-    guess = guessing(labels(f"{data}/{name}/{name}_TRAIN.ts"), labels(test))
+        result = json.load(file)
+    series = (result["out_of_fold"] if folds else result["validation"])["samples"]
+    guess = guessing(labels(train), labels(test))
     inside = "yes" if after["ece"] <= high else "no"
-    temperature = 1 / calibration.get("scale", 1)
-    # a scale near 0: nothing but class frequencies is left
-    shown = f"{temperature:.2f}" if temperature < 1000 else "frequencies"
-    return (f"| {name} | {series} | {len(table)} | {shown} "
+    power = sum(one.get("power", 0) for one in calibrations) / len(calibrations)
+    return (f"| {name} | {series} | {len(table)} | {shown_temperature(calibrations)} | {power:.2f} "
             f"| {100 * before['accuracy']:.1f} | {100 * after['accuracy']:.1f} "
             f"| {before['ece']:.3f} | {after['ece']:.3f} | {low:.3f} to {high:.3f} | {inside} "
             f"| {before['log_loss']:.3f} | {after['log_loss']:.3f} | {guess:.3f} |")
 
 
 def main():
-    program, data, out, *names = sys.argv[1:]
-    os.makedirs(out, exist_ok=True)
-    print("| set | validation series | test series | temperature | accuracy before | after | ECE before | after "
-          "| 95 % if calibrated | not above | log loss before | after | guessing |")
-    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
-    for name in names:
-        print(row(program, data, out, name), flush=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folds", type=int, default=0)
+    parser.add_argument("program")
+    parser.add_argument("data")
+    parser.add_argument("out")
+    parser.add_argument("sets", nargs="+")
+    options = parser.parse_args()
+    os.makedirs(options.out, exist_ok=True)
+    print("| set | series of the calibration | test series | temperature | power | accuracy before | after "
+          "| ECE before | after | 95 % if calibrated | not above | log loss before | after | guessing |")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    for name in options.sets:
+        print(row(options.program, options.data, options.out, name, options.folds), flush=True)
 
 
 if __name__ == "__main__":

@@ -219,6 +219,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/board.cpp
   src/train/bootstrap.cpp
   src/train/calibration.cpp
+  src/train/calibration_json.cpp
   src/train/checkpoint.cpp
   src/train/clock.cpp
   src/train/compare.cpp
@@ -228,6 +229,7 @@ fastweights_layer(train ABOVE architectures model report data environment solve 
   src/train/first_guess.cpp
   src/train/fit.cpp
   src/train/fit_first_guess.cpp
+  src/train/fold_calibration.cpp
   src/train/future.cpp
   src/train/importance.cpp
   src/train/metric_sums.cpp

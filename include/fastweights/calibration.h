@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "fastweights/predictions.h"
@@ -10,16 +11,19 @@
 
 namespace fastweights {
 
-/// Automatic: temperature and a bias per class; for two classes this is Platt scaling.
+/// Automatic: a temperature that depends on the confidence of the outputs, and a bias per class.
 enum class CalibrationRule { Automatic, Temperature, None };
 
-/// Outputs of a classifier become scale * outputs + bias before they become probabilities. The scale is one
-/// over the temperature.
+/// Outputs of a classifier become scale * (margin / typical)^power * outputs + bias before they become
+/// probabilities. The margin of outputs is the mean over classes of -log probability, before calibration. The
+/// scale is one over the temperature of outputs with the typical margin.
 struct Calibration {
   double scale = 1;
+  double power = 0;               ///< above -1, so that the order of outputs for two classes is kept
+  double typical = 1;             ///< median margin of the predictions that it was fitted to
   std::vector<double> bias = {};  ///< one per output, or empty: 0
 
-  bool is_identity() const { return scale == 1 && bias.empty(); }
+  bool is_identity() const { return scale == 1 && power == 0 && bias.empty(); }
 };
 
 /// Calibrated outputs [M, O] float64; the outputs themselves if the calibration is the identity.
@@ -39,6 +43,10 @@ struct CalibrationOptions {
 /// of the class frequencies. The identity if no class is known.
 Calibration fit_calibration(const Predictions& validation, const Tensor& counts,
                             const CalibrationOptions& options = {});
+
+/// The threshold of two classes that maximises a metric on calibrated validation predictions; 0.5 for the
+/// metric "none", for other numbers of classes, and where a class is absent.
+double fit_threshold(const Predictions& validation, const std::string& metric);
 
 /// Half widths of split-conformal prediction intervals, of scaled values.
 struct PredictionIntervals {

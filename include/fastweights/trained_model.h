@@ -20,8 +20,8 @@ struct TrainedModel {
   double threshold = 0.5;  ///< for two classes
   Calibration calibration = {};
   PredictionIntervals intervals = {};
-  /// An ensemble: it predicts their mean probabilities, or values. The other fields are those of the first,
-  /// and each member has its own calibration and intervals.
+  /// An ensemble: it predicts their mean probabilities, or values. Each member has its own calibration and
+  /// intervals; `calibration` is that of the mean. Model, preparation and task are those of the first.
   std::vector<TrainedModel> members = {};
 
   /// Calibrated, with prediction intervals. Channels, static features, targets and classes are matched by
@@ -48,7 +48,7 @@ struct Evaluation {
 Evaluation evaluate(const TrainedModel& trained, const DataSet& data, const PredictOptions& options = {});
 
 /// A model on one series of prepared data: outputs and fast weights at times that are evenly spaced in model
-/// time.
+/// time. Of an ensemble, the first model.
 struct SeriesOutput {
   Tensor times = {};  // [T] float64, as the data have them
   ModelOutput output = {};

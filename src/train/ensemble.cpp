@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "train/fold_calibration.h"
 #include "train/run_fields.h"
 #include "train/run_set.h"
 
@@ -153,16 +154,20 @@ TrainedModel load_ensemble(const std::string& folder, const std::vector<std::str
     threshold += models.back().threshold / static_cast<double>(members.size());
   }
   const TrainedModel& first = models.front();
-  return {.model = first.model,
-          .preparation = first.preparation,
-          .task = first.task,
-          .threshold = threshold,
-          .members = models};
+  TrainedModel out = {
+      .model = first.model, .preparation = first.preparation, .task = first.task, .threshold = threshold};
+  if (const auto fitted = read_fold_calibration(folder, models.size(), first.model.config().outputs)) {
+    for (size_t m = 0; m < models.size(); ++m) models[m].calibration = fitted->members[m];
+    out.calibration = fitted->mean;
+    out.threshold = fitted->threshold;
+  }
+  out.members = std::move(models);
+  return out;
 }
 
 Predictions predict_ensemble(const TrainedModel& ensemble, const DataSet& data,
                              const PredictOptions& options) {
-  return options.members.empty() ? mean_prediction(ensemble, data, options)
+  return options.members.empty() ? ensemble.finished(mean_prediction(ensemble, data, options))
                                  : chosen_prediction(ensemble, data, options);
 }
 

@@ -51,15 +51,6 @@ std::string save_reproducer(const RunFolder& folder, const Trainer& trainer, con
                  "; try a smaller learning rate, clipping of gradients, or prepare.clip");
 }
 
-// chosen on validation predictions of two classes, which are calibrated
-double chosen_threshold(const Predictions& validation, const RunData& data, const std::string& metric) {
-  const bool two = is_classification(data.task.kind) && data.preparation.classes.size() == 2;
-  if (!two || metric == "none" || !validation.classes.defined()) return 0.5;
-  // one class alone does not say where the other begins
-  if (class_counts(validation.classes, 2).min().item<int64_t>() == 0) return 0.5;
-  return best_threshold(class_probabilities(validation.outputs), validation.classes, metric);
-}
-
 // as the model returns them
 void predict_parts(RunResult& result, Trainer& trainer, const RunData& data) {
   const auto add = [&](const char* name, const PreparedData& part, const auto& predict_part) {
@@ -108,7 +99,7 @@ FitNotes fit_on_validation(TrainedModel& trained, const Predictions& validation,
                               fewest, " validation series, there are ", data.validation.samples(),
                               ": they may contain fewer values");
   }
-  trained.threshold = chosen_threshold(trained.finished(validation), data, config.threshold_for);
+  trained.threshold = fit_threshold(trained.finished(validation), config.threshold_for);
   return notes;
 }
 

@@ -116,21 +116,20 @@ PartSamples part_named(const std::string& name, const Split& parts) {
 // Of folds and the data that they were trained on: the series or windows of all their tests, in the order of
 // the data.
 std::optional<PartSamples> out_of_fold(const std::string& run, const DataSet& data) {
-  const std::optional<RunSet> set = read_run_set(run);
-  if (!set || set->options.folds == 0 || set->fingerprint != fingerprint(data)) return std::nullopt;
+  const std::vector<PartSamples> parts = fold_tests(run, data);
+  if (parts.empty()) return std::nullopt;
   struct Tested {
     Window window;
     int64_t sample = 0, member = 0;
   };
   std::vector<Tested> tests;
-  const std::vector<std::string> folders = member_folders(run);
   bool windows = false;
-  for (size_t m = 0; m < folders.size(); ++m) {
-    const Split parts = parts_for(folders[m], data, /*own=*/true);
-    windows = !parts.windows.empty();
-    for (const int64_t i : parts.test) {
-      const Window whole = {i, 0, 0};
-      tests.push_back({windows ? parts.windows[static_cast<size_t>(i)] : whole, i, static_cast<int64_t>(m)});
+  for (size_t m = 0; m < parts.size(); ++m) {
+    const PartSamples& part = parts[m];
+    windows = !part.windows.empty();
+    for (size_t i = 0; i < part.samples.size(); ++i) {
+      const Window whole = {part.samples[i], 0, 0};
+      tests.push_back({windows ? part.windows[i] : whole, part.samples[i], static_cast<int64_t>(m)});
     }
   }
   std::sort(tests.begin(), tests.end(), [](const Tested& a, const Tested& b) {
@@ -248,6 +247,15 @@ std::string run_folder(const std::string& path) {
   const std::string folder = parent.empty() ? "." : parent.string();
   const bool model = fs::path(path).filename() == "model.safetensors" && fs::exists(folder + "/config.json");
   return model ? folder : "";
+}
+
+std::vector<PartSamples> fold_tests(const std::string& run, const DataSet& data) {
+  const std::optional<RunSet> set = read_run_set(run);
+  if (!set || set->options.folds == 0 || set->fingerprint != fingerprint(data)) return {};
+  std::vector<PartSamples> parts;
+  for (const std::string& folder : member_folders(run))
+    parts.push_back(part_named("test", parts_for(folder, data, /*own=*/true)));
+  return parts;
 }
 
 std::vector<int64_t> out_of_fold_members(const std::string& run, const DataSet& data) {

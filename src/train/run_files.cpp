@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/printable.h"
 #include "fastweights/environment.h"
+#include "train/calibration_json.h"
 #include "train/clock.h"
 
 namespace fastweights {
@@ -210,8 +211,7 @@ EpochsFile keep_epochs(const std::string& folder, int64_t epochs) {
 
 std::string to_json(const RunResult& result) {
   Json json = {{"best_epoch", result.best_epoch}, {"threshold", result.threshold}};
-  const Calibration& c = result.calibration;
-  if (!c.is_identity()) json["calibration"] = {{"scale", c.scale}, {"bias", c.bias}};
+  if (!result.calibration.is_identity()) json["calibration"] = calibration_json(result.calibration);
   for (const PartResult& part : result.parts) json[part.name] = result_json(part);
   return json.dump(2);
 }

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "train/fold_calibration.h"
 #include "train/run_files.h"
 #include "train/run_lock.h"
 #include "train/run_set.h"
@@ -113,6 +114,7 @@ std::vector<Spread> spread_of(const std::vector<PartResult>& runs) {
 }
 
 RunsResult collect_runs(const RunSet& set, const DataSet& data) {
+  if (set.options.folds > 0) calibrate_folds(set, data);
   // all runs have finished, or this is an error
   const TrainedModel trained = load_trained(set.options.folder);
   RunsResult result = {.parts = parts_of(set.options)};

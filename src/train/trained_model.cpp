@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "fastweights/published.h"
 #include "tensor/autograd.h"
+#include "train/calibration_json.h"
 #include "train/ensemble.h"
 #include "train/first_guess.h"
 #include "train/model_time.h"
@@ -34,12 +35,6 @@ bool fits(const TrainedModel& trained) {
          p.median_gap > 0 && p.usual_gap >= 0 && p.window >= 0 && p.time_scale > 0 && p.count_scale > 0 &&
          has_valid_guesses(p) && p.model_channels() == model.channels &&
          p.model_statics() == model.static_features && output_count(trained.task.kind, p) == model.outputs;
-}
-
-Json calibration_json(const Calibration& c) { return {{"scale", c.scale}, {"bias", c.bias}}; }
-
-Calibration calibration_from(const Json& json) {
-  return {json.at("scale").get<double>(), json.at("bias").get<std::vector<double>>()};
 }
 
 // an output without residuals has no width, which is null
@@ -68,23 +63,18 @@ PredictionIntervals prediction_intervals_from(const Json& json) {
   return out;
 }
 
-// a positive scale, and one bias or width per output
+// one bias and one width per output
 bool fits_outputs(const TrainedModel& trained) {
   const auto outputs = static_cast<size_t>(trained.model.config().outputs);
-  const Calibration& c = trained.calibration;
   const PredictionIntervals& intervals = trained.intervals;
-  const auto finite = [](double x) { return std::isfinite(x); };
   const auto is_width = [](double x) { return std::isnan(x) || (x >= 0 && std::isfinite(x)); };
   const auto are_widths = [&](const std::vector<double>& list) {
     return list.size() == outputs && std::all_of(list.begin(), list.end(), is_width);
   };
-  const bool calibration = c.scale > 0 && std::isfinite(c.scale) &&
-                           (c.bias.empty() || c.bias.size() == outputs) &&
-                           std::all_of(c.bias.begin(), c.bias.end(), finite);
   const bool none = intervals.level == 0 && intervals.pooled.empty() && intervals.ahead.empty();
   const bool widths = intervals.level > 0 && intervals.level < 1 && are_widths(intervals.pooled) &&
                       std::all_of(intervals.ahead.begin(), intervals.ahead.end(), are_widths);
-  return calibration && (none || widths);
+  return fits_outputs(trained.calibration, trained.model.config().outputs) && (none || widths);
 }
 
 }  // namespace
@@ -285,13 +275,18 @@ SeriesOutput follow_series(const TrainedModel& trained, const PreparedData& data
   Batch batch = make_batch(data, trained.preparation, whole, {sample}, /*seed=*/1);
   const Tensor& rows = batch.input.series.times;  // [L]
   const double first = rows[0].item<double>(), last = rows[-1].item<double>();
-  const Tensor shown = first < last ? at::linspace(first, last, times, at::kDouble) : rows;
+  // rounding can take the last time past the series
+  const Tensor shown = first < last ? at::linspace(first, last, times, at::kDouble).clamp(first, last) : rows;
   batch.input.output_times = RaggedTimes{shown, at::tensor({int64_t{0}, shown.size(0)}, at::kLong)};
   const TaskRows series = task_rows(data, whole, {sample}, /*seed=*/1, Targets::HeldOut);
   SeriesOutput out = {data_times(shown, series, trained.preparation.usual_gap),
                       trained.model.forward(batch.input)};
-  if (is_classification(trained.task.kind))
-    out.output.outputs = calibrated(out.output.outputs, trained.calibration);
+  if (is_classification(trained.task.kind)) {
+    const TrainedModel& one = trained.members.empty() ? trained : trained.members.front();
+    Predictions raw;
+    raw.outputs = out.output.outputs;
+    out.output.outputs = one.finished(raw).outputs;
+  }
   if (!trained.preparation.guesses.empty())
     out.output.outputs = out.output.outputs + first_guess(trained.preparation, series, out.times,
                                                           batch.input.output_times->offsets);

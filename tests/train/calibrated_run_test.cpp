@@ -36,6 +36,9 @@ TEST_F(CalibratedRun, ProbabilitiesAreCalibratedOnTheValidationPart) {
   const TrainedModel trained = load_trained(path);
   ASSERT_FALSE(trained.calibration.is_identity());
   EXPECT_EQ(trained.calibration.scale, result.calibration.scale);
+  EXPECT_EQ(trained.calibration.power, result.calibration.power);
+  EXPECT_NE(trained.calibration.power, 0);
+  EXPECT_EQ(trained.calibration.typical, result.calibration.typical);
   EXPECT_EQ(trained.calibration.bias, result.calibration.bias);
   EXPECT_EQ(parse_json(read_file(path + "/result.json"))["calibration"]["scale"].get<double>(),
             trained.calibration.scale);
@@ -95,7 +98,10 @@ TEST_F(CalibratedRun, RunsAndModelsOfAnEarlierVersionAreNotCalibrated) {
   const std::string old = folder_.path("old.safetensors");
   save_safetensors(old, file);
   EXPECT_TRUE(load_trained(old).calibration.is_identity());
-  for (const char* text : {R"({"scale": -1, "bias": []})", R"({"scale": 1, "bias": [1, 2]})", "{}"}) {
+  for (const char* text :
+       {R"({"scale": -1, "bias": []})", R"({"scale": 1, "bias": [1, 2]})", "{}",
+        R"({"scale": 1, "power": -1, "typical": 1, "bias": []})",
+        R"({"scale": 1, "power": 1, "typical": 0, "bias": []})", R"({"scale": 1, "power": 1, "bias": []})"}) {
     file.metadata["calibration"] = text;
     save_safetensors(old, file);
     EXPECT_NE(refusal([&] { load_trained(old); }).find("damaged"), std::string::npos) << text;

@@ -32,26 +32,34 @@ double guessing(const Tensor& classes, const Tensor& counts) {
   return -(smoothed / smoothed.sum()).log().index_select(0, classes).mean().item<double>();
 }
 
-// classes drawn from the probabilities of logits, which a model exaggerates by `factor` and shifts
+// drawn from the probabilities of logits
+Tensor classes_of(const Tensor& logits, uint64_t seed) {
+  const Tensor p = at::softmax(logits, 1).contiguous();
+  Random random(seed + 1000);
+  std::vector<int64_t> y;
+  for (int64_t i = 0; i < p.size(0); ++i) {
+    double left = random.uniform();
+    int64_t k = 0;
+    while (k + 1 < p.size(1) && (left -= p[i][k].item<double>()) > 0) ++k;
+    y.push_back(k);
+  }
+  return at::tensor(y, at::kLong);
+}
+
+// the mean over classes of -log p
+Tensor margin(const Tensor& logits) { return -at::log_softmax(logits, 1).mean(1, /*keepdim=*/true); }
+
+// classes drawn from logits, which a model exaggerates by `factor` and shifts
 struct Drawn {
   Predictions predictions;
   Tensor counts;
 };
 Drawn drawn(int64_t series, int64_t classes, double factor, double shift, uint64_t seed) {
   const Tensor z = testing::random({series, classes}, seed) * 1.5;
-  const Tensor p = at::softmax(z, 1).contiguous();
-  Random random(seed + 1000);
-  std::vector<int64_t> y;
-  for (int64_t i = 0; i < series; ++i) {
-    double left = random.uniform();
-    int64_t k = 0;
-    while (k + 1 < classes && (left -= p[i][k].item<double>()) > 0) ++k;
-    y.push_back(k);
-  }
   Tensor outputs = classes == 2 ? z.slice(1, 1, 2) - z.slice(1, 0, 1) : z;
   outputs = outputs * factor;
   outputs.select(1, 0) += shift;
-  const Tensor labels = at::tensor(y, at::kLong);
+  const Tensor labels = classes_of(z, seed);
   return {scored(outputs, labels), class_counts(labels, classes)};
 }
 
@@ -62,16 +70,35 @@ TEST(Calibration, ScalesAndShiftsOutputs) {
   EXPECT_TRUE(at::equal(y, at::tensor({1.5, -1.0, 1.25, 1.5}, at::kDouble).reshape({2, 2})));
   EXPECT_EQ(testing::error_message([&] { calibrated(z, {.bias = {1}}); }),
             "[calibration] 1 biases are for as many outputs, got 2");
+  const Calibration by_margin = {.scale = 0.5, .power = -0.6, .typical = 2};
+  EXPECT_LT((calibrated(z, by_margin) - 0.5 * (margin(z) / 2).pow(-0.6) * z).abs().max().item<double>(),
+            1e-14);
+}
+
+TEST(Calibration, ASingleOutputIsTheDifferenceOfTwo) {
+  const Tensor one = at::linspace(-60, 60, 1001, at::kDouble).unsqueeze(1);
+  const Tensor two = at::cat({at::zeros_like(one), one}, 1);
+  for (const double power : {-0.99, -0.3, 0.7}) {
+    const Calibration c = {.scale = 0.8, .power = power, .typical = 3};
+    const Tensor found = calibrated(one, c), both = calibrated(two, c);
+    EXPECT_LT((found - both.slice(1, 1) + both.slice(1, 0, 1)).abs().max().item<double>(), 1e-12);
+    // the order of series stays, and with it every threshold and AUROC
+    EXPECT_TRUE(found.diff(1, 0).gt(0).all().item<bool>()) << power;
+  }
 }
 
 // the penalised loss in a few lines, of one logit per class
-double posterior(const Tensor& logits, const Tensor& classes, double log_scale, const Tensor& bias) {
-  const Tensor logs = at::log_softmax(logits * std::exp(log_scale) + bias, 1);
+double posterior(const Tensor& logits, const Tensor& classes, double log_scale, double log_power,
+                 const Tensor& bias) {
+  const Tensor margins = margin(logits);
+  const Tensor factor = (margins / margins.median()).pow(std::expm1(log_power)) * std::exp(log_scale);
+  const Tensor logs = at::log_softmax(logits * factor + bias, 1);
   const Tensor likely = logs.gather(1, classes.unsqueeze(1)).sum();
-  // half an observation of unknown class, deviations 1 of the scale and 0.5 of a bias
+  // half an observation of unknown class, deviations 1 of the scale and 0.5 of the power and of a bias
   return -likely.item<double>() -
          0.5 * logs.sum(1).mean().item<double>() / static_cast<double>(logits.size(1)) +
-         log_scale * log_scale / 2 + bias.square().sum().item<double>() / (2 * 0.25);
+         log_scale * log_scale / 2 + log_power * log_power / (2 * 0.25) +
+         bias.square().sum().item<double>() / (2 * 0.25);
 }
 
 TEST(Calibration, NoNeighbourOfTheFitIsBetter) {
@@ -81,13 +108,16 @@ TEST(Calibration, NoNeighbourOfTheFitIsBetter) {
     const Calibration c = fit_calibration(p, data.counts);
     ASSERT_EQ(c.bias.size(), static_cast<size_t>(classes));
     const Tensor bias = at::tensor(c.bias, at::kDouble);
-    const double best = posterior(p.outputs, p.classes, std::log(c.scale), bias);
+    const double scale = std::log(c.scale), power = std::log1p(c.power);
+    EXPECT_NEAR(c.typical, margin(p.outputs).median().item<double>(), 1e-12);
+    const double best = posterior(p.outputs, p.classes, scale, power, bias);
     for (const double step : {-1e-3, 1e-3}) {
-      EXPECT_GT(posterior(p.outputs, p.classes, std::log(c.scale) + step, bias), best);
+      EXPECT_GT(posterior(p.outputs, p.classes, scale + step, power, bias), best);
+      EXPECT_GT(posterior(p.outputs, p.classes, scale, power + step, bias), best);
       for (int64_t k = 0; k < classes; ++k) {
         Tensor moved = bias.clone();
         moved[k] += step;
-        EXPECT_GT(posterior(p.outputs, p.classes, std::log(c.scale), moved), best);
+        EXPECT_GT(posterior(p.outputs, p.classes, scale, power, moved), best);
       }
     }
   }
@@ -107,13 +137,26 @@ TEST(Calibration, FindsWhatExaggeratedTheOutputs) {
   const Calibration scale =
       fit_calibration(several.predictions, several.counts, {.rule = CalibrationRule::Temperature});
   EXPECT_NEAR(scale.scale, 1 / 3.0, 0.015);
+  EXPECT_EQ(scale.power, 0);
   EXPECT_TRUE(scale.bias.empty());
+}
+
+TEST(Calibration, FindsATemperatureThatDependsOnTheConfidence) {
+  for (const double power : {-0.4, 0.5}) {
+    const Tensor outputs = testing::random({20000, 5}, 11) * 3;
+    const Tensor factor = (margin(outputs) / margin(outputs).median()).pow(power) * 0.5;
+    const Tensor classes = classes_of(outputs * factor, 12);
+    const Calibration c = fit_calibration(scored(outputs, classes), class_counts(classes, 5));
+    EXPECT_NEAR(c.scale, 0.5, 0.02);
+    EXPECT_NEAR(c.power, power, 0.1);
+  }
 }
 
 TEST(Calibration, OfVeryManyClassesFitsTheScaleAlone) {
   const Drawn data = drawn(300, 2000, 3, 0, 9);
   const Calibration c = fit_calibration(data.predictions, at::full({2000}, 5, at::kLong));
   EXPECT_TRUE(c.bias.empty());
+  EXPECT_EQ(c.power, 0);
   EXPECT_LT(c.scale, 0.9);
 }
 

@@ -269,5 +269,16 @@ TEST_F(GapRun, FastWeightsAreShownAtTimesOfTheData) {
   EXPECT_LT(out.output.times[-1].item<double>(), 30);
 }
 
+// evenly spaced times are rounded, in one of these series past its end
+TEST_F(GapRun, FastWeightsAreShownUpToTheEndOfEverySeries) {
+  const TrainedModel trained = exact();
+  const DataSet data = two_classes(60);
+  const PreparedData prepared = prepare(data, trained.preparation);
+  for (int64_t b = 0; b < data.samples(); ++b) {
+    const int64_t rows = data.offsets[static_cast<size_t>(b) + 1] - data.offsets[static_cast<size_t>(b)];
+    EXPECT_EQ(refusal([&] { follow_series(trained, prepared, b, rows); }), "");
+  }
+}
+
 }  // namespace
 }  // namespace fastweights

@@ -51,6 +51,10 @@ TEST_F(ResumedRuns, AreThoseOfAnUninterruptedSet) {
     EXPECT_THROW(resume_runs(o.folder, data_, after), std::domain_error);
     EXPECT_EQ(resume_runs(o.folder, data_).end, RunEnd::Finished);
     EXPECT_EQ(read_file(o.folder + "/result.json"), read_file(folder_.path(whole + "/result.json")));
+    if (in_folds) {
+      EXPECT_EQ(read_file(o.folder + "/calibration.json"),
+                read_file(folder_.path(whole + "/calibration.json")));
+    }
     for (const SetRun& one : set_runs(o)) {
       const std::string model = "/" + one.name + "/model.safetensors";
       EXPECT_EQ(read_file(o.folder + model), read_file(folder_.path(whole) + model));

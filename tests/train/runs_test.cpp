@@ -130,7 +130,9 @@ TEST_F(Runs, EverySeriesIsPredictedByTheFoldThatTestsIt) {
     for (int64_t fold = 0; fold < 3; ++fold) {
       const std::vector<int64_t> test =
           split_data(data_, {.rule = SplitRule::Folds, .folds = 3, .fold = fold}).test;
-      const TrainedModel one = load_trained(message(path, "/fold-", fold + 1));
+      TrainedModel one = load_trained(message(path, "/fold-", fold + 1));
+      // the folder has calibrations of its own
+      one.calibration = all.members[static_cast<size_t>(fold)].calibration;
       const Predictions alone = one.predict(select_series(data_, test));
       const Tensor rows = at::isin(p.samples, at::tensor(test, at::kLong)).nonzero().squeeze(1);
       tested += static_cast<int64_t>(test.size());
@@ -156,7 +158,9 @@ TEST_F(Runs, MembersMustExist) {
 }
 
 TEST_F(Runs, FoldsSummariseTheirTestParts) {
-  const RunsResult result = train_runs(options("folds", 3, {}), data_);
+  // otherwise each fold has one calibration of its own, and one from the other folds
+  const Settings raw = {{"training.calibration", "none"}};
+  const RunsResult result = train_runs(options("folds", 3, {}, raw), data_);
   ASSERT_EQ(result.parts.size(), 2u);
   const RunsPart& test = result.parts.back();
   EXPECT_EQ(test.name, "test");
