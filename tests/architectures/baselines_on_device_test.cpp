@@ -1,4 +1,5 @@
 #include "architectures/cases.h"
+#include "base/error.h"
 #include "tensor/autograd.h"
 #include "tensor/device.h"
 #include "train/train_cases.h"
