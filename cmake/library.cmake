@@ -194,6 +194,7 @@ fastweights_layer(architectures ABOVE model nn ops solve tensor kernels base
   src/architectures/rocket_kernels.cpp
   src/architectures/row_layer.cpp
   src/architectures/row_memory.cpp
+  src/architectures/row_network.cpp
   src/architectures/rows.cpp
   src/architectures/season.cpp
   src/architectures/standardised.cpp

@@ -95,7 +95,8 @@ ModelOutput make_output(const Tensor& outputs, const RaggedTimes& times, std::ve
 /// Reports the first output that is not finite: its sample and time, and the largest fast weight there.
 Status finite_status(const ModelOutput& output);
 
-/// The input of the given samples, in the given order.
+/// Those of the given samples, in the given order.
+RaggedTimes select_samples(const RaggedTimes& times, const std::vector<int64_t>& samples);
 ModelInput select_samples(const ModelInput& input, const std::vector<int64_t>& samples);
 
 /// Rows offsets[b] .. offsets[b + 1] - 1 of the given samples, one sample after another.
@@ -118,21 +119,26 @@ struct CheckedInput {
   bool at_ends = false;  // no output times were given: outputs are at the ends
 };
 
-/// Base class of architectures that compute from the checked input on the CPU: all baselines of the library,
-/// and custom ones (docs/adding_an_architecture.md). A derived class creates its parameters in the
-/// constructor and implements forward() and copy(). Every pass receives the configuration, since the solver
-/// may change while the parameters stay.
+/// Base class of all baselines of the library, and of custom architectures
+/// (docs/adding_an_architecture.md). A derived class creates its parameters in the constructor and implements
+/// forward() and copy(). Every pass receives the configuration, since the solver may change while the
+/// parameters stay. By default a prepared batch is the checked input, which is on the CPU; a class that
+/// supports GPUs overrides prepare() and forward(), too.
 class Baseline : public Network {
  public:
   explicit Baseline(const ModelConfig& config) : config_(config) {}
 
   /// Checks the input; a start is rejected.
   PreparedBatch prepare(const ModelInput& input, Reuse reuse) const override;
-  ModelOutput forward(const PreparedBatch& batch, const PassOptions& options) const final;
+  ModelOutput forward(const PreparedBatch& batch, const PassOptions& options) const override;
 
   const NamedParameters& parameters() const override { return parameters_; }
   std::shared_ptr<const Network> with_solver(const SolverConfig& solver) const override;
+  at::Device device() const override {
+    return parameters_.empty() ? at::Device(at::kCPU) : parameters_[0].second.device();
+  }
   std::shared_ptr<const Network> to(const at::Device& device) const override;
+  Tensor flat_parameters() const override { return flat_; }
 
   at::ScalarType type() const {
     return parameters_.empty() ? at::kFloat : parameters_[0].second.scalar_type();
@@ -144,10 +150,17 @@ class Baseline : public Network {
   /// A copy that shares the parameters.
   virtual std::shared_ptr<Baseline> copy() const = 0;
 
+  const ModelConfig& config() const { return config_; }
+  /// The input after all checks; a start is rejected.
+  CheckedInput check(const ModelInput& input) const;
+  /// Moves the parameters to the device; at the end of a constructor.
+  void place(const at::Device& device);
+
   NamedParameters parameters_;
 
  private:
   ModelConfig config_;
+  Tensor flat_;  // [P]: all parameters, on a GPU
 };
 
 }  // namespace fastweights

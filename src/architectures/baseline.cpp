@@ -6,7 +6,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "model/config_names.h"
+#include "model/output_index.h"
 #include "tensor/autograd.h"
+#include "tensor/device.h"
 #include "tensor/random_tensor.h"
 
 namespace fastweights {
@@ -14,23 +16,25 @@ namespace fastweights {
 namespace {
 
 // a checked input as a prepared batch
-struct PreparedRows final : PreparedBatch::Contents {
-  PreparedRows(const SharedOptions& options, at::ScalarType type, const ModelInput& input)
-      : checked(check_input(options, type, input)), options(options), type(type) {}
+struct CheckedBatch final : PreparedBatch::Contents {
+  explicit CheckedBatch(CheckedInput input) : input(std::move(input)) {}
 
-  int64_t samples() const override { return checked.series.samples(); }
+  int64_t samples() const override { return input.series.samples(); }
   PreparedBatch select(const std::vector<int64_t>& samples) const override {
-    ModelInput all = {checked.series, checked.static_features};
-    if (!checked.at_ends) all.output_times = checked.requested;
-    return PreparedBatch(std::make_shared<const PreparedRows>(options, type, select_samples(all, samples)));
+    return PreparedBatch(std::make_shared<const CheckedBatch>(select_samples(input, samples)));
   }
 
-  CheckedInput checked;
-  SharedOptions options;
-  at::ScalarType type;
+  CheckedInput input;
 };
 
 }  // namespace
+
+CheckedInput select_samples(const CheckedInput& input, const std::vector<int64_t>& samples) {
+  ModelInput all = {input.series, input.static_features};
+  all.output_times = input.requested;
+  const ModelInput some = select_samples(all, samples);
+  return {some.series, some.static_features, *some.output_times, input.at_ends};
+}
 
 std::shared_ptr<const Network> Baseline::with_solver(const SolverConfig& solver) const {
   const std::shared_ptr<Baseline> changed = copy();
@@ -46,17 +50,25 @@ std::shared_ptr<const Network> Baseline::to(const at::Device& device) const {
   return result;
 }
 
-PreparedBatch Baseline::prepare(const ModelInput& input, Reuse) const {
+void Baseline::place(const at::Device& device) {
+  if (!device.is_cpu()) flat_ = nn::move_parameters(parameters_, device);
+}
+
+CheckedInput Baseline::check(const ModelInput& input) const {
   FW_CHECK(!input.start, "[model] architecture ", config_.architecture.name(),
            " reads a series from its beginning; only fast weight programmers take a start");
   SharedOptions sizes;
   sizes.channels = config_.channels;
   sizes.static_features = config_.static_features;
-  return PreparedBatch(std::make_shared<const PreparedRows>(sizes, type(), input));
+  return check_input(sizes, type(), input);
+}
+
+PreparedBatch Baseline::prepare(const ModelInput& input, Reuse) const {
+  return PreparedBatch(std::make_shared<const CheckedBatch>(check(input)));
 }
 
 ModelOutput Baseline::forward(const PreparedBatch& batch, const PassOptions& options) const {
-  return forward(config_, contents_of<PreparedRows>(batch).checked, options);
+  return forward(config_, contents_of<CheckedBatch>(batch).input, options);
 }
 
 void check_continuous(const SharedOptions& c, Backend backend) {
@@ -123,31 +135,52 @@ std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t si
   return StaticNet{hidden, make.linear("static.out", config.static_hidden_size, size)};
 }
 
-Tensor last_rows(const Tensor& rows, const Tensor& offsets) {
-  const Tensor counts = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
-  if (rows.size(0) == 0) {
-    std::vector<int64_t> shape = rows.sizes().vec();
-    shape[0] = counts.size(0);
-    return at::zeros(shape, rows.options());
-  }
-  const Tensor last = rows.index_select(0, at::clamp_min(offsets.slice(0, 1) - 1, 0));
-  if (counts.gt(0).all().item<bool>()) return last;
-  std::vector<int64_t> shape(static_cast<size_t>(rows.dim()), 1);
-  shape[0] = -1;
-  return at::where(counts.gt(0).view(shape), last, at::zeros({}, last.options()));
+RequestedOutputs requested_outputs(const RaggedTimes& times, const at::Device& device) {
+  const Tensor counts = times.offsets.slice(0, 1) - times.offsets.slice(0, 0, -1);
+  const Tensor last = at::clamp_min(times.offsets.slice(0, 1) - 1, 0), none = counts.eq(0);
+  const bool all = !none.any().item<bool>();
+  RequestedOutputs result;
+  result.times = times;
+  result.last_times = at::zeros({counts.size(0)}, at::kDouble);
+  if (times.times.size(0) > 0)
+    result.last_times = at::where(none, result.last_times, times.times.index_select(0, last));
+  result.sample = on_device(at::arange(counts.size(0), at::kLong).repeat_interleave(counts), device);
+  result.last = on_device(last, device);
+  if (!all) result.without = on_device(none, device);
+  return result;
 }
 
-ModelOutput read_states(const SharedOptions& config, const ForwardOptions& options, const nn::Linear& head,
-                        const CheckedInput& input, const Tensor& states, const Tensor& w) {
+namespace {
+
+// the last output of each sample: rows of [M, ...], zeros for a sample without one
+Tensor last_rows(const Tensor& rows, const RequestedOutputs& requested) {
+  std::vector<int64_t> shape = rows.sizes().vec();
+  shape[0] = requested.last.size(0);
+  if (rows.size(0) == 0) return at::zeros(shape, rows.options());
+  const Tensor last = rows_at(rows, requested.last);
+  if (!requested.without.defined()) return last;
+  std::fill(shape.begin() + 1, shape.end(), 1);
+  return at::where(requested.without.view(shape), at::zeros({}, last.options()), last);
+}
+
+// the bits of a mask do not depend on the device
+Tensor state_mask(const Tensor& states, double rate, const PassOptions& options) {
+  Random random(options.seed);
+  if (states.is_cuda() && states.scalar_type() == at::kFloat)
+    return device_dropout_mask(states.sizes(), rate, random, states.device(), options.device_seed);
+  return on_device(dropout_mask(states.sizes(), rate, random, states.scalar_type()), states.device());
+}
+
+}  // namespace
+
+ModelOutput read_states(const SharedOptions& config, const PassOptions& options, const nn::Linear& head,
+                        const RequestedOutputs& requested, const Tensor& states, const Tensor& w) {
   Tensor read = states;
-  if (options.mode == Mode::Train && config.dropout > 0) {
-    Random random(options.seed);
-    read = read * dropout_mask(states.sizes(), config.dropout, random, states.scalar_type());
-  }
+  if (options.mode == Mode::Train && config.dropout > 0)
+    read = read * state_mask(states, config.dropout, options);
   const Tensor fast = w.defined() ? w : states.view({states.size(0), 1, 1, -1});
-  const Tensor& offsets = input.requested.offsets;
-  return make_output(linear(head, read), input.requested, {fast},
-                     {{last_rows(fast, offsets)}, last_rows(input.requested.times, offsets)});
+  return make_output(linear(head, read), requested.times, {fast},
+                     {{last_rows(fast, requested)}, requested.last_times});
 }
 
 ModelOutput series_output(const Tensor& outputs, const RaggedTimes& requested) {

@@ -40,15 +40,25 @@ struct StaticNet {
 /// None where the model has no static features.
 std::optional<StaticNet> make_static_net(const SharedOptions& config, int64_t size, nn::ParameterMaker& make);
 
+/// The requested outputs of a prepared batch. Positions are on the device of the network.
+struct RequestedOutputs {
+  RaggedTimes times;  // on the CPU
+  Tensor last_times;  // [B] on the CPU: the last output of each sample; 0 without outputs
+  Tensor sample;      // [M] int64: the sample of each output
+  Tensor last;        // [B] int64: the last output of each sample
+  Tensor without;     // [B] bool: samples without outputs; undefined if there are none
+};
+RequestedOutputs requested_outputs(const RaggedTimes& times, const at::Device& device);
+
 /// outputs = head(state) from states [M, d] at the outputs, with dropout on them in training, and what a
 /// ModelOutput says besides. `w` [M, H, V, K] are fast weights; undefined: the states stand there.
-ModelOutput read_states(const SharedOptions& config, const ForwardOptions& options, const nn::Linear& head,
-                        const CheckedInput& input, const Tensor& states, const Tensor& w = {});
+ModelOutput read_states(const SharedOptions& config, const PassOptions& options, const nn::Linear& head,
+                        const RequestedOutputs& requested, const Tensor& states, const Tensor& w = {});
 
 /// Outputs of whole series [B, O], the same at all requested times of a series.
 ModelOutput series_output(const Tensor& outputs, const RaggedTimes& requested);
 
-/// Each sample's last output: rows of [M, ...], zeros for a sample without one.
-Tensor last_rows(const Tensor& rows, const Tensor& offsets);
+/// The given samples of a checked input, in the given order.
+CheckedInput select_samples(const CheckedInput& input, const std::vector<int64_t>& samples);
 
 }  // namespace fastweights

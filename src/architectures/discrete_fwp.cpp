@@ -1,7 +1,9 @@
 #include "architectures/row_memory.h"
-#include "architectures/rows.h"
+#include "architectures/row_network.h"
 #include "base/error.h"
 #include "model/architecture_spec.h"
+#include "model/output_index.h"
+#include "tensor/device.h"
 
 /// Fast weight programmers that go from row to row. Rows of gap, values and mask are embedded, static
 /// features added, and then, block upon block and with W_0 = 0 in every head,
@@ -23,16 +25,25 @@ struct FwpBlock {
   nn::FeedForward ff;
 };
 
-class DiscreteFwpNetwork : public Baseline {
+// rows in the order of the batch
+struct DiscreteRows final : RowExtra {
+  Tensor sample;      // [R] int64: of each row
+  Tensor output;      // [M] int64: the row that each output reads
+  PickedRows picked;  // the same in packed order, for a recurrence through the slow net
+  std::optional<Chunks> chunks;
+};
+
+class DiscreteFwpNetwork : public RowNetwork {
  public:
   DiscreteFwpNetwork(const ModelConfig& model, const DiscreteFwp& config, const ModelOptions& options)
-      : Baseline(model) {
-    const SharedOptions shared = shared_options(model, config);
+      : RowNetwork(model) {
+    FW_CHECK(options.device.is_cpu() || config.backend != Backend::Cpu,
+             "[model] backend cpu cannot be used: the model is on a GPU");
     nn::ParameterMaker make(options.seed, options.type);
     const int64_t d = config.hidden_size, rates = config.memory == RowMemory::Sum ? 0 : config.heads;
     const int64_t hidden = config.feed_forward_size > 0 ? config.feed_forward_size : 4 * d;
     embed_ = make.linear("embed", 1 + 2 * model.channels, d);
-    static_ = make_static_net(shared, d, make);
+    static_ = make_static_net(shared(model), d, make);
     for (int64_t l = 0; l < config.layers; ++l) {
       const std::string name = message("layers.", l);
       FwpBlock block;
@@ -46,34 +57,54 @@ class DiscreteFwpNetwork : public Baseline {
     }
     head_ = make.linear("head", d, model.outputs);
     parameters_ = make.parameters();
+    place(options.device);
   }
 
+ protected:
   std::shared_ptr<Baseline> copy() const override { return std::make_shared<DiscreteFwpNetwork>(*this); }
+  SharedOptions shared(const ModelConfig& model) const override {
+    return shared_options(model, model.architecture.get<DiscreteFwp>());
+  }
 
-  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
-                      const ForwardOptions& options) const override {
-    const DiscreteFwp& config = model.architecture.get<DiscreteFwp>();
-    const SharedOptions shared = shared_options(model, config);
-    const RowData rows = make_rows(shared, checked.series);
-    const OutputRows outputs = output_rows(shared, checked, rows);
-    const Tensor offsets = checked.series.offsets,
-                 read = rows.packed.packed_to_batch.index_select(0, outputs.packed_rows);
-    Tensor x = linear(embed_, rows.input().index_select(0, rows.packed.batch_to_packed));
-    if (static_) {
-      const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
-      x = x + (*static_)(checked.static_features).repeat_interleave(lengths, 0);
+  std::shared_ptr<const RowExtra> extra(const ModelConfig& model, const RowBatch& batch) const override {
+    const RowMemory memory = model.architecture.get<DiscreteFwp>().memory;
+    const Packed& packed = batch.rows.packed;
+    const Tensor& offsets = batch.times.offsets;
+    const Tensor lengths = offsets.slice(0, 1) - offsets.slice(0, 0, -1);
+    auto result = std::make_shared<DiscreteRows>();
+    result->sample = on_device(at::arange(batch.samples(), at::kLong).repeat_interleave(lengths), device());
+    result->output = packed.packed_to_batch.index_select(0, batch.outputs.packed_rows);
+    if (memory == RowMemory::Recurrent) {
+      result->picked = picked_rows(packed, batch.outputs.on_cpu, device());
+    } else if (!device().is_cpu()) {
+      result->chunks = cut_chunks(offsets, device());
     }
+    return result;
+  }
+
+  ModelOutput forward(const ModelConfig& model, const RowBatch& batch,
+                      const PassOptions& options) const override {
+    const DiscreteFwp& config = model.architecture.get<DiscreteFwp>();
+    const RowData& rows = batch.rows;
+    const auto& own = batch.get<DiscreteRows>();
+    Tensor x = linear(embed_, rows.input.index_select(0, rows.packed.batch_to_packed));
+    if (static_) x = x + rows_at((*static_)(batch.static_features), own.sample);
+    RowOrder order = {.packed = rows.packed, .offsets = batch.times.offsets, .chunks = own.chunks};
     RowReads reads;
     for (size_t l = 0; l < blocks_.size(); ++l) {
       const FwpBlock& block = blocks_[l];
-      const bool last = l + 1 == blocks_.size();
-      const RowOrder order = {rows.packed, offsets, last ? read : Tensor(), checked.requested.offsets};
+      if (l + 1 == blocks_.size()) {
+        order.outputs = own.output;
+        order.output_offsets = batch.requested.times.offsets;
+        order.picked = own.picked;
+      }
       const Tensor projections = linear(block.slow, layer_norm(block.norm, x));
       reads = fast_weights(config, block, order, projections.view({x.size(0), config.heads, -1}));
       x = x + linear(block.out, reads.y.reshape(x.sizes()));
       x = nn::feed_forward(block.ff, {x, {}}, Products::Fast).value;
     }
-    ModelOutput result = read_states(shared, options, head_, checked, x.index_select(0, read), reads.w);
+    ModelOutput result =
+        read_states(shared(model), options, head_, batch.requested, rows_at(x, own.output), reads.w);
     result.backend = reads.backend;
     result.steps = rows.packed.steps();
     return result;
@@ -136,7 +167,7 @@ std::shared_ptr<const Network> make(const ModelConfig& model, const DiscreteFwp&
 }  // namespace
 
 const ArchitectureType& architecture_type(const DiscreteFwp&) {
-  static const ArchitectureType kType = make_architecture_type<DiscreteFwp>(
+  static const ArchitectureType kType = also_on_gpus(make_architecture_type<DiscreteFwp>(
       {.names = {{"linear_transformer", DiscreteFwp{.memory = RowMemory::Sum}},
                  {"delta_net", DiscreteFwp{.memory = RowMemory::Delta}},
                  {"recurrent_fwp", DiscreteFwp{.memory = RowMemory::Recurrent}}},
@@ -149,7 +180,7 @@ const ArchitectureType& architecture_type(const DiscreteFwp&) {
                   {"delta-net", "fast weights by the delta rule, row by row", "Schlag et al. 2021",
                    discrete_for_data<RowMemory::Delta>},
                   {"rfwp", "a delta net whose slow net also reads the previous output of its fast net",
-                   "Irie et al. 2021", discrete_for_data<RowMemory::Recurrent>}}});
+                   "Irie et al. 2021", discrete_for_data<RowMemory::Recurrent>}}}));
   return kType;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "tensor/autograd.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 
@@ -62,7 +63,7 @@ Tensor solve_together(const Field& field, const Tensor& z, const Tensor& end, co
   if (times.size(0) == 1) return z;
   const Tensor ys = solve(field, z, times, options).ys;  // [T, R, d]
   const Tensor rows = row_to_time.slice(0, 1) * z.size(0) + at::arange(z.size(0));
-  return ys.reshape({-1, z.size(1)}).index_select(0, rows);
+  return ys.reshape({-1, z.size(1)}).index_select(0, on_device(rows, z.device()));
 }
 
 }  // namespace
@@ -88,7 +89,8 @@ Tensor evolve(const SolverConfig& solver, const FieldNet& field, const Tensor& z
       .parameters = field.parameters(),
       .memory_limit = solver.gradient == Gradient::Checkpointed ? solver.memory_limit : 0};
   const Field slope = [field](const Time&, const Tensor& y) { return field(y); };
-  const Tensor end = dt.detach().squeeze(1).to(at::kDouble);
+  // the solver plans steps on the CPU
+  const Tensor end = dt.detach().squeeze(1).to(at::kCPU, at::kDouble);
   const auto* adaptive = std::get_if<AdaptiveSteps>(&solver.steps);
   if (adaptive && adaptive->control == ErrorControl::Joint) return solve_together(slope, z, end, options);
   return solve(slope, z, at::stack({at::zeros_like(end), end}, 0), options).ys[1];

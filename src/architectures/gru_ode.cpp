@@ -57,7 +57,8 @@ class GruNetwork : public ContinuousNetwork {
 
 class DirectGruOdeNetwork : public GruNetwork {
  public:
-  DirectGruOdeNetwork(const ModelConfig& model, const GruOde& config, nn::ParameterMaker make)
+  DirectGruOdeNetwork(const ModelConfig& model, const GruOde& config, const ModelOptions& options,
+                      nn::ParameterMaker make)
       : GruNetwork(model, config, make) {
     if (model.static_features > 0) {
       static_ = make_static_net(shared(model), size_, make);
@@ -66,6 +67,7 @@ class DirectGruOdeNetwork : public GruNetwork {
     }
     head_ = make.linear("head", size_, model.outputs);
     parameters_ = make.parameters();
+    place(options.device);
   }
 
  protected:
@@ -73,7 +75,8 @@ class DirectGruOdeNetwork : public GruNetwork {
   Tensor initial(const Tensor& first, const Tensor& static_features) const override {
     return static_ ? (*static_)(static_features) : linear(*first_, first);
   }
-  Tensor drive(const Samples& x) const override { return at::linear(x.value, field_.input); }
+  Tensor signal(const Samples& x) const override { return x.value; }
+  Tensor drive(const Tensor& signal) const override { return at::linear(signal, field_.input); }
   Tensor slope(const Tensor& drive, const Tensor& dt, const Tensor& z) const override {
     const Tensor f = at::tanh(field_(drive, z));
     return dt.defined() ? f * dt : f;
@@ -86,11 +89,13 @@ class DirectGruOdeNetwork : public GruNetwork {
 
 class GruOdeNetwork : public GruNetwork {
  public:
-  GruOdeNetwork(const ModelConfig& model, const GruOde& config, nn::ParameterMaker make)
+  GruOdeNetwork(const ModelConfig& model, const GruOde& config, const ModelOptions& options,
+                nn::ParameterMaker make)
       : GruNetwork(model, config, make) {
     static_ = make_static_net(shared(model), size_, make);
     head_ = make.linear("head", channels_ + size_, model.outputs);
     parameters_ = make.parameters();
+    place(options.device);
   }
 
  protected:
@@ -102,7 +107,6 @@ class GruOdeNetwork : public GruNetwork {
     };
     return at::cat({zeros(channels_), static_ ? (*static_)(static_features) : zeros(size_)}, 1);
   }
-  Tensor drive(const Samples& x) const override { return x.derivative; }
   Tensor slope(const Tensor& drive, const Tensor& dt, const Tensor& z) const override {
     const Tensor dx = dt.defined() ? drive * dt : drive;
     const Tensor h = at::clamp(z.narrow(1, channels_, size_), -1, 1);
@@ -139,14 +143,14 @@ void check(const ModelConfig& model, const GruOde& o) {
 
 std::shared_ptr<const Network> make(const ModelConfig& model, const GruOde& o, const ModelOptions& options) {
   const nn::ParameterMaker make(options.seed, options.type);
-  if (o.form == GruOdeForm::Direct) return std::make_shared<DirectGruOdeNetwork>(model, o, make);
-  return std::make_shared<GruOdeNetwork>(model, o, make);
+  if (o.form == GruOdeForm::Direct) return std::make_shared<DirectGruOdeNetwork>(model, o, options, make);
+  return std::make_shared<GruOdeNetwork>(model, o, options, make);
 }
 
 }  // namespace
 
 const ArchitectureType& architecture_type(const GruOde&) {
-  static const ArchitectureType kType = make_architecture_type<GruOde>(
+  static const ArchitectureType kType = also_on_gpus(make_architecture_type<GruOde>(
       {.names = {{"gru_ode", GruOde{.form = GruOdeForm::PathSoFar}},
                  {"direct_gru_ode", GruOde{.form = GruOdeForm::Direct}}},
        .name = form_name,
@@ -160,7 +164,7 @@ const ArchitectureType& architecture_type(const GruOde&) {
                   {"gru-ode-direct", "the field of a GRU at x(t)", "Irie et al. 2022",
                    [](const DataShape& shape) -> Architecture {
                      return fitted(GruOde{.form = GruOdeForm::Direct}, shape);
-                   }}}});
+                   }}}}));
   return kType;
 }
 

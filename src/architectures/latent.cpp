@@ -1,6 +1,7 @@
 #include "architectures/latent.h"
 
 #include "base/random.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 
@@ -26,7 +27,8 @@ Tensor draw(const Distribution& distribution, const ForwardOptions& options) {
   const Tensor noise = at::empty(distribution.mean.sizes(), at::kDouble);
   double* draws = noise.data_ptr<double>();
   for (int64_t i = 0; i < noise.numel(); ++i) draws[i] = random.normal();
-  return distribution.at(noise.to(distribution.mean.scalar_type()));
+  const Tensor& mean = distribution.mean;
+  return distribution.at(on_device(noise.to(mean.scalar_type()), mean.device()));
 }
 
 }  // namespace fastweights

@@ -3,6 +3,7 @@
 #include "architectures/baseline.h"
 #include "base/error.h"
 #include "model/programmer_config.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 
@@ -11,12 +12,26 @@ struct Model::Parts {
   std::shared_ptr<const Network> network;
 };
 
+namespace {
+
+// a model is where its parameters are
+void check_device_option(const ModelConfig& config, const at::Device& device) {
+  if (device.is_cpu()) return;
+  FW_CHECK(device.is_cuda(), "[model] a model is on the CPU or on a CUDA device, not on ", device);
+  FW_CHECK(config.architecture.type().devices == Devices::CpuAndCuda, "[model] architecture ",
+           config.architecture.name(), " runs on the CPU only");
+  FW_CHECK(!device.has_index() || device.index() == 0, "[model] only the first CUDA device can be used, not ",
+           device);
+  const std::string refusal = device_refusal();
+  if (!refusal.empty()) throw std::runtime_error("[model] device cuda cannot be used: " + refusal);
+}
+
+}  // namespace
+
 std::shared_ptr<const Network> make_network(const ModelConfig& config, const ModelOptions& options) {
   check_config(config, options.custom_rules);
-  const ArchitectureType& type = config.architecture.type();
-  FW_CHECK(options.device.is_cpu() || type.devices == Devices::CpuAndCuda, "[model] architecture ",
-           config.architecture.name(), " is computed on the CPU; device cuda is for fast weight programmers");
-  return type.make(config, options);
+  check_device_option(config, options.device);
+  return config.architecture.type().make(config, options);
 }
 
 namespace {

@@ -35,6 +35,7 @@ class NeuralCdeNetwork : public ContinuousNetwork {
     out_ = make.linear("field.out", width, entries);
     head_ = make.linear("head", state_, model.outputs);
     parameters_ = make.parameters();
+    place(options.device);
   }
 
  protected:
@@ -55,8 +56,6 @@ class NeuralCdeNetwork : public ContinuousNetwork {
     }
     return result;
   }
-
-  Tensor drive(const Samples& x) const override { return x.derivative; }
 
   // the field is linear in x', so that dt goes there
   Tensor slope(const Tensor& drive, const Tensor& dt, const Tensor& z) const override {
@@ -150,7 +149,7 @@ std::shared_ptr<const Network> make(const ModelConfig& model, const NeuralCde& o
 }  // namespace
 
 const ArchitectureType& architecture_type(const NeuralCde&) {
-  static const ArchitectureType kType = make_architecture_type<NeuralCde>(
+  static const ArchitectureType kType = also_on_gpus(make_architecture_type<NeuralCde>(
       {.names = {{"neural_cde", NeuralCde{}}},
        .fields = visit_options,
        .check = check,
@@ -161,7 +160,7 @@ const ArchitectureType& architecture_type(const NeuralCde&) {
                   {"ncde-rank-one", "the same with a field F(z) of rank one",
                    "Kidger et al. 2020, section 6.1", cde_for_data<FieldForm::RankOne>},
                   {"nrde", "neural rough differential equation: an NCDE on log-signatures of windows",
-                   "Morrill et al. 2021", in_windows}}});
+                   "Morrill et al. 2021", in_windows}}}));
   return kType;
 }
 

@@ -1,8 +1,9 @@
 #include "architectures/evolve.h"
 #include "architectures/gru_cell.h"
-#include "architectures/rows.h"
+#include "architectures/row_network.h"
 #include "base/error.h"
 #include "model/architecture_spec.h"
+#include "model/output_index.h"
 
 /// A GRU that reads observations when there are some, and whose state meanwhile
 ///
@@ -20,7 +21,7 @@ struct CellInput {
 };
 
 CellInput masked_input(const RowData& rows) {
-  return {at::cat({rows.since, rows.values, rows.mask}, 1), rows.observed.unsqueeze(1)};
+  return {at::cat({rows.since, rows.input.narrow(1, 1, 2 * rows.channels())}, 1), rows.observed.unsqueeze(1)};
 }
 
 // differences of counts; in place each is taken from one that is a difference already
@@ -37,14 +38,14 @@ Tensor count_differences(const Tensor& counts, const Packed& packed, RowInput ki
 
 // The published inputs. Elapsed time grows by every gap in which a sample saw nothing while another one of
 // the batch did, never falls, and is added to whatever comes first.
-CellInput published_input(int64_t channels, const RowConfig& config, const RowData& rows) {
+CellInput published_input(const RowConfig& config, const RowData& rows) {
   const Packed& packed = rows.packed;
-  const int64_t half = (channels - 1) / 2;
-  const Tensor indicators = count_differences(rows.values.narrow(1, 1, half), packed, config.input);
+  const int64_t half = (rows.channels() - 1) / 2;
+  const Tensor indicators = count_differences(rows.values().narrow(1, 1, half), packed, config.input);
   const Tensor observed = std::get<0>(indicators.max(1, /*keepdim=*/true)) > 0.5;
   // channel 0 is time, read as the gap since the row before
   const Tensor gap = rows.gap;
-  const Tensor values = rows.values.narrow(1, 1 + half, half);
+  const Tensor values = rows.values().narrow(1, 1 + half, half);
   const Tensor all = config.values_only ? values : at::cat({gap, indicators, values}, 1);
   Tensor elapsed = at::zeros({packed.active[0], 1}, gap.options());
   std::vector<Tensor> first;
@@ -52,8 +53,8 @@ CellInput published_input(int64_t channels, const RowConfig& config, const RowDa
     const Tensor seen = packed.step(observed, n);
     elapsed = elapsed.narrow(0, 0, seen.size(0));
     first.push_back(packed.step(all, n).narrow(1, 0, 1) + elapsed);
-    if (seen.any().item<bool>())
-      elapsed = elapsed + at::where(seen, at::zeros_like(elapsed), packed.step(gap, n));
+    const Tensor grows = seen.logical_not().logical_and(seen.any());
+    elapsed = elapsed + at::where(grows, packed.step(gap, n), at::zeros_like(elapsed));
   }
   return {at::cat({at::cat(first, 0), all.narrow(1, 1, all.size(1) - 1)}, 1), observed};
 }
@@ -65,33 +66,36 @@ int64_t input_size(int64_t channels, const RowConfig& rows) {
 
 // what both architectures have; Options is OdeRnn or GapGru
 template <typename Options>
-class ObservedGru : public Baseline {
+class ObservedGru : public RowNetwork {
  public:
-  ObservedGru(const ModelConfig& model, const Options& config, nn::ParameterMaker make) : Baseline(model) {
-    const SharedOptions shared = shared_options(model, config);
+  ObservedGru(const ModelConfig& model, const Options& config, const ModelOptions& options)
+      : RowNetwork(model) {
+    nn::ParameterMaker make(options.seed, options.type);
     cell_ = make_gru_cell("cell", input_size(model.channels, config.rows), config.hidden_size, make);
     if constexpr (std::is_same_v<Options, OdeRnn>) {
       field_ = make_field_net("field", config.field, config.hidden_size, make);
     } else if (config.form == GapForm::Decay) {
       decay_ = make.linear("decay", 1, config.hidden_size);
     }
-    static_ = make_static_net(shared, config.hidden_size, make);
+    static_ = make_static_net(shared(model), config.hidden_size, make);
     head_ = make.linear("head", config.hidden_size, model.outputs);
     parameters_ = make.parameters();
+    place(options.device);
   }
 
+ protected:
   std::shared_ptr<Baseline> copy() const override { return std::make_shared<ObservedGru>(*this); }
+  SharedOptions shared(const ModelConfig& model) const override {
+    return shared_options(model, model.architecture.get<Options>());
+  }
 
-  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
-                      const ForwardOptions& options) const override {
+  ModelOutput forward(const ModelConfig& model, const RowBatch& batch,
+                      const PassOptions& options) const override {
     const Options& config = model.architecture.get<Options>();
-    const SharedOptions shared = shared_options(model, config);
-    const RowData rows = make_rows(shared, checked.series);
-    const OutputRows outputs = output_rows(shared, checked, rows);
-    const Tensor states = go_through(config, rows, checked.static_features);
-    const Tensor read = passed(config, states.index_select(0, outputs.packed_rows), outputs.elapsed);
-    ModelOutput result = read_states(shared, options, head_, checked, read);
-    result.steps = rows.packed.steps();
+    const Tensor states = go_through(config, batch.rows, batch.static_features);
+    const Tensor read = passed(config, rows_at(states, batch.outputs.packed_rows), batch.outputs.elapsed);
+    ModelOutput result = read_states(shared(model), options, head_, batch.requested, read);
+    result.steps = batch.rows.packed.steps();
     return result;
   }
 
@@ -110,9 +114,8 @@ class ObservedGru : public Baseline {
   // states after all rows: [R, d]
   Tensor go_through(const Options& config, const RowData& rows, const Tensor& static_features) const {
     const Packed& packed = rows.packed;
-    const CellInput in = config.rows.input == RowInput::Masked
-                             ? masked_input(rows)
-                             : published_input(rows.mask.size(1), config.rows, rows);
+    const CellInput in =
+        config.rows.input == RowInput::Masked ? masked_input(rows) : published_input(config.rows, rows);
     const std::vector<Tensor> projected = packed.split(linear(cell_.input, in.values));
     Tensor h =
         static_ ? (*static_)(static_features).index_select(0, packed.packed_to_sample)
@@ -176,7 +179,7 @@ void check(const ModelConfig& model, const GapGru& o) {
 
 template <typename Options>
 std::shared_ptr<const Network> make(const ModelConfig& model, const Options& o, const ModelOptions& options) {
-  return std::make_shared<ObservedGru<Options>>(model, o, nn::ParameterMaker(options.seed, options.type));
+  return std::make_shared<ObservedGru<Options>>(model, o, options);
 }
 
 template <typename Options>
@@ -190,19 +193,19 @@ Architecture gru_for_data(Options options, const DataShape& shape) {
 }  // namespace
 
 const ArchitectureType& architecture_type(const OdeRnn&) {
-  static const ArchitectureType kType = make_architecture_type<OdeRnn>(
+  static const ArchitectureType kType = also_on_gpus(make_architecture_type<OdeRnn>(
       {.names = {{"ode_rnn", OdeRnn{}}},
        .fields = visit_options,
        .check = check,
        .make = make<OdeRnn>,
        .solver = [](OdeRnn& o) { return &o.solver; },
        .models = {{"ode-rnn", "a GRU at observations, a neural ODE in between", "Rubanova et al. 2019",
-                   [](const DataShape& shape) { return gru_for_data(OdeRnn{}, shape); }}}});
+                   [](const DataShape& shape) { return gru_for_data(OdeRnn{}, shape); }}}}));
   return kType;
 }
 
 const ArchitectureType& architecture_type(const GapGru&) {
-  static const ArchitectureType kType = make_architecture_type<GapGru>(
+  static const ArchitectureType kType = also_on_gpus(make_architecture_type<GapGru>(
       {.names = {{"gru_dt", GapGru{.form = GapForm::Input}}, {"gru_d", GapGru{.form = GapForm::Decay}}},
        .name = [](const GapGru& o) -> std::string { return o.form == GapForm::Input ? "gru_dt" : "gru_d"; },
        .fields = visit_options,
@@ -212,7 +215,7 @@ const ArchitectureType& architecture_type(const GapGru&) {
            {"gru-dt", "a GRU that reads the time since the last observation", "Rubanova et al. 2019",
             [](const DataShape& shape) { return gru_for_data(GapGru{.form = GapForm::Input}, shape); }},
            {"gru-d", "a GRU whose state decays between observations", "Che et al. 2018",
-            [](const DataShape& shape) { return gru_for_data(GapGru{.form = GapForm::Decay}, shape); }}}});
+            [](const DataShape& shape) { return gru_for_data(GapGru{.form = GapForm::Decay}, shape); }}}}));
   return kType;
 }
 

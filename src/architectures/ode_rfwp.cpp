@@ -4,9 +4,10 @@
 #include "architectures/gru_cell.h"
 #include "architectures/latent.h"
 #include "architectures/rfwp_cell.h"
-#include "architectures/rows.h"
+#include "architectures/row_network.h"
 #include "base/error.h"
 #include "model/architecture_spec.h"
+#include "model/output_index.h"
 
 /// A recurrent fast weight programmer whose state follows an equation between observations, h' = f(h). At a
 /// row x_n in which something was observed, and the time dt since the row before (Irie et al. 2022, 3.3):
@@ -26,17 +27,21 @@ struct Kept {
   Tensor w;  // [M, H, V, K]
 };
 
-class OdeRfwpNetwork : public Baseline {
+struct RfwpRows final : RowExtra {
+  PickedRows picked;
+  Tensor last;  // [B] int64: the packed row of each sample's last row
+};
+
+class OdeRfwpNetwork : public RowNetwork {
  public:
   OdeRfwpNetwork(const ModelConfig& model, const OdeRfwp& config, const ModelOptions& options)
-      : Baseline(model) {
-    const SharedOptions shared = shared_options(model, config);
+      : RowNetwork(model) {
     nn::ParameterMaker make(options.seed, options.type);
     const int64_t d = config.hidden_size, inputs = 1 + 2 * model.channels;
     const int64_t feed_forward = config.feed_forward_size > 0 ? config.feed_forward_size : 4 * d;
     const auto named = [&](const Rule& rule) { return rule.name == config.rule; };
     const auto rule = std::find_if(all_rules().begin(), all_rules().end(), named);
-    FW_CHECK(rule != all_rules().end(), "[model] architecture ", shared.architecture,
+    FW_CHECK(rule != all_rules().end(), "[model] architecture ", model.architecture.name(),
              " has the built-in rules only, got '", config.rule, "'");
     cell_ = make_rfwp_cell({inputs, d, config.heads, feed_forward}, *rule, make);
     field_ = make_field_net("field", config.field, d, make);
@@ -44,32 +49,42 @@ class OdeRfwpNetwork : public Baseline {
       encoder_ = make_gru_cell("encoder", inputs, d, make);
       latent_ = make_latent_net("latent", d, d, make);
     }
-    static_ = make_static_net(shared, d, make);
+    static_ = make_static_net(shared(model), d, make);
     head_ = make.linear("head", d, model.outputs);
     parameters_ = make.parameters();
+    place(options.device);
   }
 
+ protected:
   std::shared_ptr<Baseline> copy() const override { return std::make_shared<OdeRfwpNetwork>(*this); }
+  SharedOptions shared(const ModelConfig& model) const override {
+    return shared_options(model, model.architecture.get<OdeRfwp>());
+  }
 
-  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
-                      const ForwardOptions& options) const override {
+  std::shared_ptr<const RowExtra> extra(const ModelConfig&, const RowBatch& batch) const override {
+    auto result = std::make_shared<RfwpRows>();
+    result->picked = picked_rows(batch.rows.packed, batch.outputs.on_cpu, device());
+    result->last = last_packed_rows(batch.rows.packed, batch.times.offsets, device());
+    return result;
+  }
+
+  ModelOutput forward(const ModelConfig& model, const RowBatch& batch,
+                      const PassOptions& options) const override {
     const OdeRfwp& config = model.architecture.get<OdeRfwp>();
-    const SharedOptions shared = shared_options(model, config);
-    const RowData rows = make_rows(shared, checked.series);
-    const OutputRows outputs = output_rows(shared, checked, rows);
-    const Tensor x = rows.input();
-    Tensor h0 = at::zeros({checked.series.samples(), config.hidden_size}, x.options().requires_grad(false));
-    if (static_) h0 = (*static_)(checked.static_features);
+    const RowData& rows = batch.rows;
+    const auto& own = batch.get<RfwpRows>();
+    const Tensor& x = rows.input;
+    Tensor h0 = at::zeros({batch.samples(), config.hidden_size}, x.options().requires_grad(false));
+    if (static_) h0 = (*static_)(batch.static_features);
     Tensor divergence;
     if (latent_) {
-      const Distribution first = encode(rows.packed, x, checked.series.offsets);
+      const Distribution first = encode(rows.packed, x, own.last);
       h0 = h0 + draw(first, options);
       divergence = config.latent.divergence * first.divergence();
     }
-    const Kept kept =
-        go_through(config, rows, x, h0.index_select(0, rows.packed.packed_to_sample), outputs.packed_rows);
-    const Tensor read = evolve(config.solver, field_, kept.h, outputs.elapsed);
-    ModelOutput result = read_states(shared, options, head_, checked, read, kept.w);
+    const Kept kept = go_through(config, rows, h0.index_select(0, rows.packed.packed_to_sample), own.picked);
+    const Tensor read = evolve(config.solver, field_, kept.h, batch.outputs.elapsed);
+    ModelOutput result = read_states(shared(model), options, head_, batch.requested, read, kept.w);
     result.steps = rows.packed.steps();
     if (options.mode == Mode::Train) result.auxiliary_loss = divergence;
     return result;
@@ -77,24 +92,21 @@ class OdeRfwpNetwork : public Baseline {
 
  private:
   // of the first states [B, d], samples in the batch's order
-  Distribution encode(const Packed& packed, const Tensor& x, const Tensor& offsets) const {
+  Distribution encode(const Packed& packed, const Tensor& x, const Tensor& last) const {
     const Tensor zeros =
         at::zeros({packed.active[0], encoder_->state.weight.size(1)}, x.options().requires_grad(false));
-    const Tensor last = packed.batch_to_packed.index_select(0, offsets.slice(0, 1) - 1);
     return (*latent_)(gru_states(*encoder_, packed, x, zeros).index_select(0, last));
   }
 
-  Kept go_through(const OdeRfwp& config, const RowData& rows, const Tensor& x, Tensor h,
-                  const Tensor& requested) const {
+  Kept go_through(const OdeRfwp& config, const RowData& rows, Tensor h, const PickedRows& picked) const {
     const Packed& packed = rows.packed;
+    const Tensor& x = rows.input;
     const RfwpCell::Projections projected = cell_.project(x);
     const std::vector<Tensor> merged = packed.split(projected.merged), queries = packed.split(projected.q);
     const nn::Wiring& wiring = cell_.wiring;
     Tensor w = at::zeros({h.size(0), wiring.heads, wiring.value_width, wiring.key_width},
                          x.options().requires_grad(false));
     const bool ode_first = config.rows.order == UpdateOrder::OdeFirst;
-    const auto [kept_rows, requested_to_kept, counts] = at::unique_dim(requested, 0, /*sorted=*/true,
-                                                                       /*return_inverse=*/true);
     std::vector<Tensor> kept_h = {h.narrow(0, 0, 0)}, kept_w = {w.narrow(0, 0, 0)};
     for (int64_t n = 0; n < packed.steps(); ++n) {
       const int64_t active = packed.active[n];
@@ -107,22 +119,12 @@ class OdeRfwpNetwork : public Baseline {
       w = at::where(seen.view({active, 1, 1, 1}), written, w);
       h = at::where(seen.unsqueeze(1), cell_.read(queries[n], w), h);
       if (!ode_first && n > 0) h = evolve(config.solver, field_, h, gap);
-      const Tensor here = rows_between(kept_rows, packed.begin[n], active);
-      if (here.size(0) == 0) continue;
-      kept_h.push_back(h.index_select(0, here));
-      kept_w.push_back(w.index_select(0, here));
+      if (!picked.any(n)) continue;
+      kept_h.push_back(picked.of_step(n, h));
+      kept_w.push_back(picked.of_step(n, w));
     }
-    return {at::cat(kept_h, 0).index_select(0, requested_to_kept),
-            at::cat(kept_w, 0).index_select(0, requested_to_kept)};
-  }
-
-  // those of sorted rows [K] that are among `count` rows from `begin` on, counted from there
-  static Tensor rows_between(const Tensor& sorted, int64_t begin, int64_t count) {
-    const int64_t* first = sorted.data_ptr<int64_t>();
-    const int64_t* last = first + sorted.size(0);
-    const int64_t low = std::lower_bound(first, last, begin) - first;
-    const int64_t high = std::lower_bound(first, last, begin + count) - first;
-    return sorted.slice(0, low, high) - begin;
+    return {rows_at(at::cat(kept_h, 0), picked.output_to_picked),
+            rows_at(at::cat(kept_w, 0), picked.output_to_picked)};
   }
 
   RfwpCell cell_;
@@ -192,7 +194,7 @@ std::shared_ptr<const Network> make(const ModelConfig& model, const OdeRfwp& o, 
 }  // namespace
 
 const ArchitectureType& architecture_type(const OdeRfwp&) {
-  static const ArchitectureType kType = make_architecture_type<OdeRfwp>(
+  static const ArchitectureType kType = also_on_gpus(make_architecture_type<OdeRfwp>(
       {.names = {{"ode_rfwp", OdeRfwp{.form = RfwpForm::Plain}},
                  {"latent_ode_rfwp", OdeRfwp{.form = RfwpForm::Latent}}},
        .name = form_name,
@@ -204,7 +206,7 @@ const ArchitectureType& architecture_type(const OdeRfwp&) {
            {"ode-rfwp", "a recurrent fast weight programmer, its state in a neural ODE between observations",
             "Irie et al. 2022, section 3.3", rfwp_for_data<RfwpForm::Plain>},
            {"latent-ode-rfwp", "the same with a variational initial state", "Irie et al. 2022, section 3.3",
-            rfwp_for_data<RfwpForm::Latent>}}});
+            rfwp_for_data<RfwpForm::Latent>}}}));
   return kType;
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tensor/device.h"
+
 namespace fastweights {
 
-Packed pack(const Tensor& offsets) {
+Packed pack(const Tensor& offsets, const at::Device& device) {
   const Tensor contiguous = offsets.contiguous();
   const int64_t* o = contiguous.data_ptr<int64_t>();
   const int64_t samples = contiguous.size(0) - 1;
@@ -26,10 +28,30 @@ Packed pack(const Tensor& offsets) {
       batch_to_packed[packed_to_batch[next]] = next;
     }
   }
-  result.packed_to_sample = at::tensor(order, at::kLong);
-  result.packed_to_batch = at::tensor(packed_to_batch, at::kLong);
-  result.batch_to_packed = at::tensor(batch_to_packed, at::kLong);
+  result.position.resize(order.size());
+  for (size_t i = 0; i < order.size(); ++i) result.position[order[i]] = static_cast<int64_t>(i);
+  result.packed_to_sample = index_on_device(order, device);
+  result.packed_to_batch = index_on_device(packed_to_batch, device);
+  result.batch_to_packed = index_on_device(batch_to_packed, device);
   return result;
+}
+
+Tensor last_packed_rows(const Packed& packed, const Tensor& offsets, const at::Device& device) {
+  const int64_t* o = offsets.data_ptr<int64_t>();
+  std::vector<int64_t> rows;
+  for (int64_t b = 0; b + 1 < offsets.size(0); ++b) rows.push_back(packed.row(b, o[b + 1] - o[b] - 1));
+  return index_on_device(rows, device);
+}
+
+std::vector<int64_t> selected_rows(const Packed& batch, const std::vector<int64_t>& samples,
+                                   const Packed& selected) {
+  std::vector<int64_t> order(samples.size());
+  for (size_t i = 0; i < samples.size(); ++i) order[selected.position[i]] = samples[i];
+  std::vector<int64_t> rows;
+  for (int64_t n = 0; n < selected.steps(); ++n) {
+    for (int64_t i = 0; i < selected.active[n]; ++i) rows.push_back(batch.row(order[i], n));
+  }
+  return rows;
 }
 
 std::vector<Tensor> Packed::split(const Tensor& rows) const {

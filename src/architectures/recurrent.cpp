@@ -1,7 +1,8 @@
 #include "architectures/row_layer.h"
-#include "architectures/rows.h"
+#include "architectures/row_network.h"
 #include "base/error.h"
 #include "model/architecture_spec.h"
+#include "model/output_index.h"
 
 /// GRU, LSTM and LEM over rows of gap, values and mask, layer upon layer.
 
@@ -15,42 +16,43 @@ RowLayer make_layer(RecurrentCell cell, const std::string& name, int64_t inputs,
   return make_lem_layer(name, inputs, size, make);
 }
 
-class RecurrentNetwork : public Baseline {
+class RecurrentNetwork : public RowNetwork {
  public:
   RecurrentNetwork(const ModelConfig& model, const Recurrent& config, const ModelOptions& options)
-      : Baseline(model) {
-    const SharedOptions shared = shared_options(model, config);
+      : RowNetwork(model) {
     nn::ParameterMaker make(options.seed, options.type);
     int64_t width = 1 + 2 * model.channels;
     for (int64_t l = 0; l < config.layers; ++l) {
       layers_.push_back(make_layer(config.cell, message("layers.", l), width, config.hidden_size, make));
       width = config.hidden_size;
     }
-    static_ = make_static_net(shared, config.hidden_size, make);
+    static_ = make_static_net(shared(model), config.hidden_size, make);
     head_ = make.linear("head", config.hidden_size, model.outputs);
     parameters_ = make.parameters();
+    place(options.device);
   }
 
+ protected:
   std::shared_ptr<Baseline> copy() const override { return std::make_shared<RecurrentNetwork>(*this); }
+  SharedOptions shared(const ModelConfig& model) const override {
+    return shared_options(model, model.architecture.get<Recurrent>());
+  }
 
-  ModelOutput forward(const ModelConfig& model, const CheckedInput& checked,
-                      const ForwardOptions& options) const override {
-    const Recurrent& config = model.architecture.get<Recurrent>();
-    const SharedOptions shared = shared_options(model, config);
-    const RowData rows = make_rows(shared, checked.series);
-    const Packed& packed = rows.packed;
-    Tensor states = rows.input();
+  ModelOutput forward(const ModelConfig& model, const RowBatch& batch,
+                      const PassOptions& options) const override {
+    const SharedOptions config = shared(model);
+    const Packed& packed = batch.rows.packed;
+    Tensor states = batch.rows.input;
     const Tensor zeros =
         at::zeros({packed.active[0], config.hidden_size}, states.options().requires_grad(false));
     for (size_t l = 0; l < layers_.size(); ++l) {
       const bool from_static = l == 0 && static_;
       states = layers_[l](
           packed, states,
-          from_static ? (*static_)(checked.static_features).index_select(0, packed.packed_to_sample) : zeros);
+          from_static ? (*static_)(batch.static_features).index_select(0, packed.packed_to_sample) : zeros);
     }
-    const OutputRows outputs = output_rows(shared, checked, rows);
     ModelOutput result =
-        read_states(shared, options, head_, checked, states.index_select(0, outputs.packed_rows));
+        read_states(config, options, head_, batch.requested, rows_at(states, batch.outputs.packed_rows));
     result.steps = packed.steps();
     return result;
   }
@@ -99,7 +101,7 @@ std::shared_ptr<const Network> make(const ModelConfig& model, const Recurrent& o
 }  // namespace
 
 const ArchitectureType& architecture_type(const Recurrent&) {
-  static const ArchitectureType kType = make_architecture_type<Recurrent>(
+  static const ArchitectureType kType = also_on_gpus(make_architecture_type<Recurrent>(
       {.names = {{"gru", Recurrent{.cell = RecurrentCell::Gru}},
                  {"lstm", Recurrent{.cell = RecurrentCell::Lstm}},
                  {"lem", Recurrent{.cell = RecurrentCell::Lem}}},
@@ -112,7 +114,7 @@ const ArchitectureType& architecture_type(const Recurrent&) {
                   {"lstm", "long short-term memory over rows, with time and mask",
                    "Hochreiter and Schmidhuber 1997", recurrent_for_data<RecurrentCell::Lstm>},
                   {"lem", "long expressive memory over rows, with time and mask", "Rusch et al. 2022",
-                   recurrent_for_data<RecurrentCell::Lem>}}});
+                   recurrent_for_data<RecurrentCell::Lem>}}}));
   return kType;
 }
 

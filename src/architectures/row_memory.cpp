@@ -1,32 +1,15 @@
 #include "architectures/row_memory.h"
 
+#include "model/output_index.h"
+
 namespace fastweights {
 namespace {
 
 constexpr double kSmall = 1e-6;  // as published
 
-// requested rows, step by step
-struct StepPicks {
-  std::vector<std::vector<int64_t>> positions;  // [N]: among the rows of the step
-  Tensor requested_to_picked;                   // [M] int64
-
-  bool any(int64_t n) const { return !positions.empty() && !positions[n].empty(); }
-  Tensor of_step(int64_t n, const Tensor& x) const {
-    return x.index_select(0, at::tensor(positions[n], at::kLong));
-  }
-};
-
-StepPicks pick_rows(const Packed& packed, const Tensor& requested) {
-  const Tensor rows = packed.batch_to_packed.index_select(0, requested), order = rows.argsort();
-  const Tensor sorted = rows.index_select(0, order).contiguous();
-  StepPicks result = {std::vector<std::vector<int64_t>>(packed.active.size()), order.argsort()};
-  size_t n = 0;
-  for (int64_t i = 0; i < sorted.size(0); ++i) {
-    const int64_t row = sorted.data_ptr<int64_t>()[i];
-    while (row >= packed.begin[n] + packed.active[n]) ++n;
-    result.positions[n].push_back(row - packed.begin[n]);
-  }
-  return result;
+// kernels are for the CPU
+RowReads reads_of(const RowProgram& rows, const RowOrder& order, Backend backend) {
+  return order.chunks ? chunkwise(rows, *order.chunks) : row_scan(rows, backend);
 }
 
 }  // namespace
@@ -38,14 +21,14 @@ RowReads linear_transformer(const Tensor& projections, const RowOrder& order, Ba
   const Tensor zero =
       at::zeros({projections.size(0), projections.size(1), 1}, projections.options().requires_grad(false));
   const auto key = [&](const Tensor& x) { return at::cat({at::elu(x) + 1, zero}, 2); };
-  const RowReads sums = row_scan({key(parts[0]),
+  const RowReads sums = reads_of({key(parts[0]),
                                   key(parts[1]),
                                   at::cat({parts[2], zero + 1}, 2),
                                   {},
                                   order.offsets,
                                   order.outputs,
                                   order.output_offsets},
-                                 backend);
+                                 order, backend);
   const Tensor y = sums.y.narrow(2, 0, width) / (sums.y.narrow(2, width, 1) + kSmall);
   return {y, sums.w.defined() ? sums.w.narrow(2, 0, width).narrow(3, 0, width) : Tensor(), sums.backend};
 }
@@ -54,9 +37,9 @@ RowReads delta_net(const Tensor& projections, const RowOrder& order, Backend bac
   const int64_t width = projections.size(2) / 3;
   const auto part = [&](int64_t i) { return projections.narrow(2, i * width, width); };
   const Tensor beta = at::sigmoid(projections.select(2, 3 * width));
-  return row_scan({at::softmax(part(0), -1), at::softmax(part(1), -1), part(2), beta, order.offsets,
+  return reads_of({at::softmax(part(0), -1), at::softmax(part(1), -1), part(2), beta, order.offsets,
                    order.outputs, order.output_offsets},
-                  backend);
+                  order, backend);
 }
 
 // row by row, since what is read at a row is written with at the next
@@ -66,7 +49,6 @@ RowReads recurrent_fwp(const Tensor& projections, const RowOrder& order, const T
                 all = heads * projections.size(2);
   const std::vector<Tensor> steps =
       packed.split(projections.view({-1, all}).index_select(0, packed.packed_to_batch));
-  const StepPicks picks = order.outputs.defined() ? pick_rows(packed, order.outputs) : StepPicks();
   const Tensor weight = again.t();
   const auto plain = projections.options().requires_grad(false);
   Tensor w = at::zeros({packed.active[0] * heads, width, width}, plain);
@@ -83,11 +65,12 @@ RowReads recurrent_fwp(const Tensor& projections, const RowOrder& order, const T
     w = at::baddbmm(w, g.unsqueeze(2), k);
     y = at::bmm(w, q.transpose(1, 2)).view({active, -1});
     reads.push_back(y);
-    if (picks.any(n)) picked.push_back(picks.of_step(n, w.view({active, heads, width, width})));
+    if (order.picked && order.picked->any(n))
+      picked.push_back(order.picked->of_step(n, w.view({active, heads, width, width})));
   }
   RowReads result = {
       at::cat(reads, 0).index_select(0, packed.batch_to_packed).view({-1, heads, width}), {}, "reference"};
-  if (!picked.empty()) result.w = at::cat(picked, 0).index_select(0, picks.requested_to_picked);
+  if (!picked.empty()) result.w = rows_at(at::cat(picked, 0), order.picked->output_to_picked);
   return result;
 }
 

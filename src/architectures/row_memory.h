@@ -1,7 +1,9 @@
 #pragma once
 
-#include "architectures/packed.h"
-#include "ops/scan/row_scan.h"
+#include <optional>
+
+#include "architectures/rows.h"
+#include "ops/scan/chunkwise.h"
 
 /// Fast weights that are written and read at every row. The projections of the slow net are
 /// [R, H, 3 h + 1]: q, k, v of a head and b of its rate, or [R, H, 3 h] for sums of outer products, which
@@ -9,12 +11,14 @@
 
 namespace fastweights {
 
-/// Rows of a batch, one sample after another.
+/// Rows of a batch, one sample after another. Offsets are on the CPU, positions on the device of the rows.
 struct RowOrder {
   const Packed& packed;
-  Tensor offsets;         // [B + 1] int64
-  Tensor outputs;         // [M] int64: rows after which W is requested, or undefined ...
-  Tensor output_offsets;  // [B + 1] int64: ... for each sample
+  Tensor offsets;                         // [B + 1] int64
+  Tensor outputs = {};                    // [M] int64: rows after which W is requested, or undefined ...
+  Tensor output_offsets = {};             // [B + 1] int64: ... for each sample
+  std::optional<PickedRows> picked = {};  // the same rows in packed order
+  std::optional<Chunks> chunks = {};      // in which a GPU computes
 };
 
 RowReads linear_transformer(const Tensor& projections, const RowOrder& order, Backend backend);

@@ -22,6 +22,11 @@ Options fitted(Options options, const DataShape& shape) {
   return options;
 }
 
+inline ArchitectureType also_on_gpus(ArchitectureType type) {
+  type.devices = Devices::CpuAndCuda;
+  return type;
+}
+
 /// Series of more rows than this are read in windows, about kWindows of them, unless every row has an output.
 inline constexpr double kLongSeries = 1000, kWindows = 250;
 

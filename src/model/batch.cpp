@@ -99,7 +99,10 @@ CheckedInput check_input(const SharedOptions& config, at::ScalarType type, const
 ModelBatch make_model_batch(const SharedOptions& config, const CheckedInput& checked,
                             const std::optional<FastWeightState>& start, const at::Device& device) {
   const RaggedSeries& series = checked.series;
-  const at::Device signal_device = needs_gradient({series.values}) ? at::Device(at::kCPU) : device;
+  // kernels for paths are float32 without gradients
+  const bool kernels = device.is_cuda() && series.values.scalar_type() == at::kFloat;
+  const at::Device signal_device =
+      kernels && !needs_gradient({series.values}) ? device : at::Device(at::kCPU);
   ModelBatch batch = {.series = series,
                       .static_features = checked.static_features,
                       .requested = checked.requested,

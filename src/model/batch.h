@@ -5,7 +5,7 @@
 #include "model/signal.h"
 
 /// An input as the model sees it: checked, on the model's clock, with its steps. The series is on the CPU;
-/// the signal of a model on a GPU is there, unless gradients of the series' values are recorded.
+/// the signal of a float32 model on a GPU is there, unless gradients of the series' values are recorded.
 
 namespace fastweights {
 

@@ -100,6 +100,11 @@ Tensor selected_offsets(const Tensor& offsets, const std::vector<int64_t>& sampl
 
 }  // namespace
 
+RaggedTimes select_samples(const RaggedTimes& times, const std::vector<int64_t>& samples) {
+  const Tensor rows = at::tensor(selected_rows(times.offsets, samples), at::kLong);
+  return {times.times.index_select(0, rows), selected_offsets(times.offsets, samples)};
+}
+
 ModelInput select_samples(const ModelInput& input, const std::vector<int64_t>& samples) {
   const Tensor which = at::tensor(samples, at::kLong);
   const RaggedSeries& series = input.series;
@@ -108,12 +113,7 @@ ModelInput select_samples(const ModelInput& input, const std::vector<int64_t>& s
   result.series = {series.values.index_select(0, rows), series.times.index_select(0, rows),
                    selected_offsets(series.offsets, samples)};
   if (input.static_features.defined()) result.static_features = input.static_features.index_select(0, which);
-  if (input.output_times) {
-    const RaggedTimes& times = *input.output_times;
-    const Tensor outputs = at::tensor(selected_rows(times.offsets, samples), at::kLong);
-    result.output_times =
-        RaggedTimes{times.times.index_select(0, outputs), selected_offsets(times.offsets, samples)};
-  }
+  if (input.output_times) result.output_times = select_samples(*input.output_times, samples);
   if (input.start) {
     FastWeightState start = {{}, input.start->t.index_select(0, which)};
     for (const Tensor& w : input.start->w) start.w.push_back(w.index_select(0, which));

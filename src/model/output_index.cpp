@@ -22,17 +22,17 @@ OutputIndex make_output_index(const std::vector<OutputPosition>& positions, cons
   return index;
 }
 
+// index_select has a fixed order on the CPU, index on a GPU
+Tensor rows_at(const Tensor& x, const Tensor& index) {
+  return x.is_cpu() ? x.index_select(0, index) : x.index({index});
+}
+
 Tensor at_outputs(const Tensor& states, const OutputIndex& index) {
-  // gradients of rows that are used more than once are added in a fixed order by index_select on the CPU, and
-  // by index on a GPU
-  const auto rows = [&](const Tensor& which) {
-    return states.is_cpu() ? states.index_select(0, which) : states.index({which});
-  };
-  const Tensor start = rows(index.left);
+  const Tensor start = rows_at(states, index.left);
   if (!index.fraction.defined()) return start;
   std::vector<int64_t> shape(static_cast<size_t>(states.dim()), 1);
   shape[0] = -1;
-  return start + index.fraction.view(shape) * (rows(index.right) - start);
+  return start + index.fraction.view(shape) * (rows_at(states, index.right) - start);
 }
 
 }  // namespace fastweights

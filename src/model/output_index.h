@@ -23,6 +23,9 @@ struct OutputIndex {
 OutputIndex make_output_index(const std::vector<OutputPosition>& positions, const at::Device& device,
                               at::ScalarType type);
 
+/// Rows of x [R, ...]. Gradients of rows that are used more than once are added in a fixed order.
+Tensor rows_at(const Tensor& x, const Tensor& index);
+
 /// States [M, ...] at the outputs from kept states [R, ...].
 Tensor at_outputs(const Tensor& states, const OutputIndex& index);
 

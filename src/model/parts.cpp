@@ -99,18 +99,8 @@ constexpr double kStepShare = 0.7;
 }  // namespace
 
 void move_parts(ModelParts& parts, const at::Device& device) {
-  const at::NoGradGuard no_grad;
-  std::vector<Tensor> all;
-  for (const auto& [name, tensor] : parts.parameters) all.push_back(tensor.detach().reshape({-1}));
-  parts.flat = at::cat(all, 0).to(device);
+  parts.flat = nn::move_parameters(parts.parameters, device);
   parts.device_limit = static_cast<int64_t>(kStepShare * static_cast<double>(device_memory(device).free));
-  int64_t first = 0;
-  // in place: layers keep their parameters
-  for (auto& [name, tensor] : parts.parameters) {
-    const int64_t count = tensor.numel();
-    tensor.set_data(parts.flat.slice(0, first, first + count).view(tensor.sizes()));
-    first += count;
-  }
 }
 
 std::vector<int64_t> ModelParts::weight_shape(int64_t rows) const {

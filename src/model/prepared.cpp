@@ -16,10 +16,6 @@ Samples moved(const Samples& x, const at::Device& device) {
   return {value, x.derivative.is_same(x.value) ? value : on_device(x.derivative, device)};
 }
 
-Tensor index_on(const std::vector<int64_t>& index, const at::Device& device) {
-  return on_device(at::tensor(index, at::kLong), device);
-}
-
 // whether all stages of a step see the same x or x': a step then lies inside one piece of the path
 SharedRows shared_rows(const ModelParts& parts, const Signal& signal, const Plan& plan) {
   if (!std::holds_alternative<ObservationSteps>(parts.config.solver.steps) || !plan.first_inside ||
@@ -77,7 +73,7 @@ Tensor row_samples(const std::vector<SampleSteps>& samples, const at::Device& de
   }
   const Tensor index =
       at::arange(static_cast<int64_t>(samples.size()), at::TensorOptions(at::kLong).device(device));
-  return at::repeat_interleave(index, index_on(counts, device), 0, rows);
+  return at::repeat_interleave(index, index_on_device(counts, device), 0, rows);
 }
 
 // positions of outputs among the requested W of all samples, sample after sample
@@ -234,7 +230,8 @@ Tensor rows_on_device(const Tensor& offsets, const std::vector<int64_t>& samples
     counts.push_back(first[b + 1] - first[b]);
     rows += counts.back();
   }
-  const Tensor each = at::repeat_interleave(index_on(distance, device), index_on(counts, device), 0, rows);
+  const Tensor each =
+      at::repeat_interleave(index_on_device(distance, device), index_on_device(counts, device), 0, rows);
   return each + at::arange(rows, at::TensorOptions(at::kLong).device(device));
 }
 
@@ -262,7 +259,8 @@ PreparedBatch PreparedSteps::select(const std::vector<int64_t>& samples) const {
     owners.insert(owners.end(), per_sample[b].outputs.size(), static_cast<int64_t>(offsets.size()) - 1);
     offsets.push_back(static_cast<int64_t>(owners.size()));
   }
-  const Tensor selected = rows_on_device(rows.offsets, samples, device), which = index_on(samples, device);
+  const Tensor selected = rows_on_device(rows.offsets, samples, device),
+               which = index_on_device(samples, device);
   const std::vector<int64_t> outputs = selected_rows(times.offsets, samples);
   result->sampled = SampledSteps{rows_of(sampled->x, selected), sampled->dt.index_select(0, selected),
                                  row_samples(result->per_sample, device)};
@@ -270,8 +268,8 @@ PreparedBatch PreparedSteps::select(const std::vector<int64_t>& samples) const {
   result->first = first.index_select(0, which);
   result->static_features = rows_of(static_features, which);
   result->start = rows_of(start, which);
-  result->query = rows_of(query, index_on(outputs, device));
-  result->sample_index = index_on(owners, device);
+  result->query = rows_of(query, index_on_device(outputs, device));
+  result->sample_index = index_on_device(owners, device);
   result->times = {times.times.index_select(0, at::tensor(outputs, at::kLong)),
                    at::tensor(offsets, at::kLong)};
   result->last_times = last_times.index_select(0, at::tensor(samples, at::kLong));

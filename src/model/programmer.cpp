@@ -14,13 +14,8 @@ namespace {
 // a model is where its parameters are
 void check_options(const ProgrammerConfig& config, const ModelOptions& options) {
   if (options.device.is_cpu()) return;
-  FW_CHECK(options.device.is_cuda(), "[model] a model is on the CPU or on a CUDA device, not on ",
-           options.device);
-  FW_CHECK(!options.device.has_index() || options.device.index() == 0,
-           "[model] only the first CUDA device can be used, not ", options.device);
-  const std::string refusal = device_refusal();
-  if (!refusal.empty()) throw std::runtime_error("[model] device cuda cannot be used: " + refusal);
-  FW_CHECK(options.type == at::kFloat, "[model] on a GPU parameters are float32, not ", options.type);
+  FW_CHECK(options.type == at::kFloat,
+           "[model] on a GPU parameters of fast weight programmers are float32, not ", options.type);
   FW_CHECK(config.backend == Backend::Auto || config.backend == Backend::Cuda, "[model] backend ",
            config.backend == Backend::Cpu ? "cpu" : "reference", " cannot be used: the model is on a GPU");
 }

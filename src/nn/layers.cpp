@@ -66,6 +66,20 @@ Samples feed_forward(const FeedForward& layer, const Samples& x, Products produc
   return y;
 }
 
+Tensor move_parameters(const NamedParameters& parameters, const at::Device& device) {
+  const at::NoGradGuard no_grad;
+  std::vector<Tensor> all;
+  for (const auto& [name, tensor] : parameters) all.push_back(tensor.detach().reshape({-1}));
+  const Tensor flat = at::cat(all, 0).to(device);
+  int64_t first = 0;
+  for (const auto& [name, tensor] : parameters) {
+    const int64_t count = tensor.numel();
+    tensor.set_data(flat.slice(0, first, first + count).view(tensor.sizes()));
+    first += count;
+  }
+  return flat;
+}
+
 Tensor ParameterMaker::add(const std::string& name, Tensor value) {
   parameters_.emplace_back(name, value.set_requires_grad(true));
   return value;

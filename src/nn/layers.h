@@ -52,6 +52,9 @@ enum class Bias { No, Yes };
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
 
+/// Moves the parameters in place, so that layers keep them, into one contiguous tensor on the device: [P].
+Tensor move_parameters(const NamedParameters& parameters, const at::Device& device);
+
 /// Makes layers with PyTorch's initial values and records their parameters by name, in order.
 class ParameterMaker {
  public:

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "fastweights/tensor.h"
 
@@ -73,7 +74,11 @@ void synchronise(const at::Device& device);
 
 /// An asynchronous copy on the device, through pinned memory.
 Tensor on_device(const Tensor& tensor, const at::Device& device);
-/// The same into an existing tensor.
+/// A list of positions as an int64 tensor on the device.
+inline Tensor index_on_device(const std::vector<int64_t>& index, const at::Device& device) {
+  return on_device(at::tensor(index, at::kLong), device);
+}
+/// A copy into an existing tensor.
 void copy_to_device(const Tensor& from, const Tensor& to);
 
 }  // namespace fastweights

@@ -39,7 +39,9 @@ class TensorAdam final : public Optimiser {
 }  // namespace
 
 std::unique_ptr<Optimiser> make_adam(const Network& network, const AdamOptions& options) {
-  if (network.device().is_cpu()) return std::make_unique<TensorAdam>(network.parameters(), options);
+  // the device's kernel is float32
+  if (network.device().is_cpu() || network.flat_parameters().scalar_type() != at::kFloat)
+    return std::make_unique<TensorAdam>(network.parameters(), options);
   return std::make_unique<DeviceAdam>(network, options);
 }
 

@@ -185,9 +185,13 @@ void TrainingSteps::halve_memory(size_t samples) {
   runner_.reset();
   ready_.reset();
   release_device_memory();
-  SolverConfig solver = *solver_of(model().config());
   const int64_t free = device_memory(model_.device()).free;
-  solver.memory_limit = (solver.memory_limit > 0 ? std::min(solver.memory_limit, free) : free) / 2;
+  SolverConfig solver;
+  if (model().has_solver()) {
+    solver = *solver_of(model().config());
+    solver.memory_limit = (solver.memory_limit > 0 ? std::min(solver.memory_limit, free) : free) / 2;
+  }
+  // a model without a solver cannot take shorter blocks
   if (solver.memory_limit < kLeastLimit)
     throw std::runtime_error(message("[train] the GPU has too little memory for a batch of ", samples,
                                      " series, ", free >> 20, " MB; take a smaller --batch-size"));

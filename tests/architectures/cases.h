@@ -41,6 +41,28 @@ inline std::string text_at(const ModelConfig& config, const std::string& key) {
   return nlohmann::json::parse(to_json(config)).at(nlohmann::json::json_pointer(key)).get<std::string>();
 }
 
+/// Those that are trained by steps; fitted ones have tests of their own.
+inline std::vector<std::string> trained_models() {
+  std::vector<std::string> names = model_names();
+  std::erase_if(names,
+                [](const auto& name) { return named_model(name, {}).architecture.type().fit != nullptr; });
+  return names;
+}
+
+/// All but fast weight programmers in continuous time.
+inline std::vector<std::string> trained_baselines() {
+  std::vector<std::string> names = trained_models();
+  std::erase_if(names, [](const auto& name) {
+    return named_model(name, {}).architecture.template get_if<FastWeights>() != nullptr;
+  });
+  return names;
+}
+
+inline std::string name_of_test(std::string name) {
+  for (char& c : name) c = c == '-' ? '_' : c;
+  return name;
+}
+
 inline Model small_model_of(const ModelConfig& config) {
   return Model(config, {.seed = 5, .type = at::kDouble});
 }

@@ -82,8 +82,12 @@ ModelConfig spline_config(GoldenFile& file) {
   return config;
 }
 
+ModelOptions model_options(const GoldenFile& file) {
+  return {.type = file.target().type, .device = file.target().device};
+}
+
 Baseline spline_baseline(GoldenFile& file) {
-  Baseline result = {Model(spline_config(file), {.type = at::kDouble}), {}};
+  Baseline result = {Model(spline_config(file), model_options(file)), {}};
   result.names = published::load_state_dict(result.model, file_parameters(file));
   const Tensor times = file.tensor("in.times"), data = file.tensor("in.X_raw");
   result.input.series = shared_times(times, data);
@@ -193,7 +197,7 @@ Baseline rde_baseline(GoldenFile& file) {
   std::get<PointWindows>(signatures.windows).increments = whole(file, "step");
   if (flag(file, "return_sequences")) signatures.last_window = LastWindow::Once;
   read_solver(file, options.solver);
-  Baseline result = {Model(config, {.type = at::kDouble}), {}};
+  Baseline result = {Model(config, model_options(file)), {}};
   result.names = published::load_state_dict(result.model, file_parameters(file));
   const Tensor controls = file.tensor("in.controls");
   result.input.series = shared_times(at::arange(controls.size(1), at::kDouble), controls);

@@ -152,7 +152,7 @@ Encoder delta_encoder(const GoldenFile& file, Parameters& parameters) {
     const Tensor x = linear(input, data);
     const Packed packed = pack(offsets);
     const Tensor numbers = linear(slow, layer_norm(norm, x)).view({x.size(0), heads, -1});
-    const RowReads read = delta_net(numbers, {packed, offsets, {}, {}}, Backend::Auto);
+    const RowReads read = delta_net(numbers, {.packed = packed, .offsets = offsets}, Backend::Auto);
     const Tensor states = x + linear(out, read.y.reshape(x.sizes()));
     const Tensor last = states.index_select(0, offsets.slice(0, 1) - 1);
     return net(nn::feed_forward(ff, {last, {}}, Products::Fast).value);

@@ -37,7 +37,8 @@ void expect_rows(RowProgram rows, int64_t chunk) {
   std::vector<Tensor> inputs = {rows.q, rows.k, rows.v};
   if (rows.beta.defined()) inputs.push_back(rows.beta);
   for (Tensor& input : inputs) input.set_requires_grad(true);
-  const RowReads expected = row_by_row(rows), got = chunkwise(rows, chunk);
+  const RowReads expected = row_by_row(rows),
+                 got = chunkwise(rows, cut_chunks(rows.offsets, at::kCPU, chunk));
   EXPECT_LT(relative_error(got.y.detach(), expected.y.detach()), 1e-12) << "in chunks of " << chunk;
   EXPECT_LT(relative_error(got.w.detach(), expected.w.detach()), 1e-12) << "in chunks of " << chunk;
   const std::vector<Tensor> loss = {random(got.y.sizes(), 5), random(got.w.sizes(), 6)};
@@ -76,7 +77,8 @@ TEST(RowScan, AutomaticTakesKernelsForNarrowHeadsAndChunksForWideOnes) {
 }
 
 TEST(Chunkwise, ChunksWithoutRowsAreRefused) {
-  EXPECT_EQ(error_message([] { chunkwise(some_rows(), 0); }), "[chunkwise] chunks must have rows, got 0");
+  EXPECT_EQ(error_message([] { cut_chunks(some_rows().offsets, at::kCPU, 0); }),
+            "[chunkwise] chunks must have rows, got 0");
 }
 
 }  // namespace

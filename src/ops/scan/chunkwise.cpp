@@ -4,46 +4,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "tensor/device.h"
 
 namespace fastweights {
 namespace {
-
-// Rows in chunks of C: the first chunk of every sample, then the second of all that have one, and so on;
-// samples with more chunks come first. The last chunk of a sample is padded with copies of its last row,
-// which no result reads.
-struct Chunks {
-  Tensor rows;                  // [G * C] int64: from chunks to rows
-  Tensor positions;             // [R] int64: from rows to chunks
-  std::vector<int64_t> active;  // samples that have a chunk c
-};
-
-Chunks cut(const Tensor& given, int64_t size) {
-  const Tensor offsets = given.contiguous();
-  const int64_t* o = offsets.data_ptr<int64_t>();
-  const int64_t samples = offsets.size(0) - 1;
-  std::vector<int64_t> order;
-  for (int64_t b = 0; b < samples; ++b) {
-    if (o[b + 1] > o[b]) order.push_back(b);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t a, int64_t b) { return o[a + 1] - o[a] > o[b + 1] - o[b]; });
-  std::vector<int64_t> rows, positions(static_cast<size_t>(o[samples]));
-  Chunks result;
-  for (int64_t begin = 0; !order.empty(); begin += size) {
-    while (!order.empty() && o[order.back() + 1] - o[order.back()] <= begin) order.pop_back();
-    if (order.empty()) break;
-    result.active.push_back(static_cast<int64_t>(order.size()));
-    for (const int64_t b : order) {
-      for (int64_t row = o[b] + begin; row < o[b] + begin + size; ++row) {
-        if (row < o[b + 1]) positions[row] = static_cast<int64_t>(rows.size());
-        rows.push_back(std::min(row, o[b + 1] - 1));
-      }
-    }
-  }
-  result.rows = at::tensor(rows, at::kLong);
-  result.positions = at::tensor(positions, at::kLong);
-  return result;
-}
 
 // W at the beginning of each chunk, [G * H, V, K], from W+ = W A + B; without A it is 1
 Tensor first_weights(const Chunks& chunks, int64_t heads, const Tensor& a, const Tensor& b) {
@@ -90,7 +54,7 @@ Tensor weights_after(const Tensor& positions, int64_t heads, const Tensor& k, co
   const auto picked = [&](const Tensor& x) {
     return x.view({-1, heads, x.size(1), x.size(2)}).index_select(0, chunk).flatten(0, 1);
   };
-  const Tensor row = at::arange(size, at::kLong).unsqueeze(0);
+  const Tensor row = at::arange(size, positions.options()).unsqueeze(0);
   const Tensor until = row.le(positions.remainder(size).unsqueeze(1)).to(k.scalar_type());  // [M, C]
   const Tensor g = picked(written.g) * until.repeat_interleave(heads, 0).unsqueeze(2);
   const Tensor w = at::baddbmm(picked(written.w), g.transpose(1, 2), picked(k));
@@ -99,12 +63,40 @@ Tensor weights_after(const Tensor& positions, int64_t heads, const Tensor& k, co
 
 }  // namespace
 
-RowReads chunkwise(const RowProgram& rows, int64_t chunk) {
-  FW_CHECK(chunk > 0, "[chunkwise] chunks must have rows, got ", chunk);
-  const int64_t heads = rows.k.size(1), width = rows.v.size(2);
-  const Tensor lengths = rows.offsets.slice(0, 1) - rows.offsets.slice(0, 0, -1);
-  const int64_t size = std::min(chunk, lengths.max().item<int64_t>());
-  const Chunks chunks = cut(rows.offsets, size);
+Chunks cut_chunks(const Tensor& given, const at::Device& device, int64_t size) {
+  FW_CHECK(size > 0, "[chunkwise] chunks must have rows, got ", size);
+  const Tensor offsets = given.contiguous();
+  const int64_t* o = offsets.data_ptr<int64_t>();
+  const int64_t samples = offsets.size(0) - 1;
+  std::vector<int64_t> order;
+  int64_t longest = 0;
+  for (int64_t b = 0; b < samples; ++b) {
+    if (o[b + 1] > o[b]) order.push_back(b);
+    longest = std::max(longest, o[b + 1] - o[b]);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return o[a + 1] - o[a] > o[b + 1] - o[b]; });
+  std::vector<int64_t> rows, positions(static_cast<size_t>(o[samples]));
+  Chunks result;
+  result.size = std::min(size, longest);
+  for (int64_t begin = 0; !order.empty(); begin += result.size) {
+    while (!order.empty() && o[order.back() + 1] - o[order.back()] <= begin) order.pop_back();
+    if (order.empty()) break;
+    result.active.push_back(static_cast<int64_t>(order.size()));
+    for (const int64_t b : order) {
+      for (int64_t row = o[b] + begin; row < o[b] + begin + result.size; ++row) {
+        if (row < o[b + 1]) positions[row] = static_cast<int64_t>(rows.size());
+        rows.push_back(std::min(row, o[b + 1] - 1));
+      }
+    }
+  }
+  result.rows = index_on_device(rows, device);
+  result.positions = index_on_device(positions, device);
+  return result;
+}
+
+RowReads chunkwise(const RowProgram& rows, const Chunks& chunks) {
+  const int64_t heads = rows.k.size(1), width = rows.v.size(2), size = chunks.size;
   // [R, H, D] to [G * H, C, D]
   const auto in_chunks = [&](const Tensor& x) {
     const Tensor ordered = x.index_select(0, chunks.rows).view({-1, size, heads, x.size(2)});

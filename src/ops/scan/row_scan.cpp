@@ -51,7 +51,7 @@ RowReads row_scan(const RowProgram& rows, Backend backend) {
                                .backend = backend};
   const ScanInput in = scan_input(rows);
   if (backend == Backend::Auto && (chunks_are_faster(rows) || !scan_refusal(in, options).empty()))
-    return chunkwise(rows);
+    return chunkwise(rows, cut_chunks(rows.offsets));
   const ScanOutput out = scan(in, options);
   return {(out.y + out.dy).view(rows.v.sizes()), rows.outputs.defined() ? out.w : Tensor(), out.backend};
 }
