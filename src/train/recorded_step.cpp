@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 
@@ -89,7 +90,7 @@ namespace {
 
 // of the memory that is free, for a recorded step, which keeps its own
 constexpr double kRecordShare = 0.4;
-// batches in a row that a graph cannot take, after which it is given up
+// batches in a row that cannot be recorded, or that a graph cannot take, after which it is given up
 constexpr int kRefusals = 16;
 
 enum class Padding { Free, Costly };
@@ -155,9 +156,15 @@ ReplayedSteps::Attempt ReplayedSteps::attempt(const ReadyBatch& batch) {
   if (slot.given_up) return {};
   std::string reason;
   if (!slot.recorded) {
-    if (!RecordedStep::possible(*work_.network, batch.input)) return {};
-    reason = record(slot, batch);
-    if (reason.empty()) return {slot.recorded.get(), ""};
+    if (RecordedStep::possible(*work_.network, batch.input)) {
+      reason = record(slot, batch);
+      if (reason.empty()) return {slot.recorded.get(), ""};
+    } else if (++slot.refused < kRefusals) {
+      // a later batch may do
+      return {};
+    } else {
+      reason = "this model cannot record a pass on such batches";
+    }
   } else if (slot.recorded->takes(batch.input, batch.truth)) {
     slot.refused = 0;
     return {slot.recorded.get(), ""};
@@ -168,6 +175,8 @@ ReplayedSteps::Attempt ReplayedSteps::attempt(const ReadyBatch& batch) {
   }
   slot.recorded.reset();
   slot.given_up = true;
+  // what is true of batches of one size is mostly true of those of the other
+  if (std::exchange(noted_, true)) return {};
   return {nullptr, message("training steps on ", batch.input.samples(),
                            " series are not replayed as a CUDA graph: ", reason)};
 }

@@ -62,6 +62,7 @@ class ReplayedSteps final : public StepRunner {
   StepWork work_;
   PlainSteps plain_;
   PreparedBatch all_;
+  bool noted_ = false;             // whether the log says why
   std::map<int64_t, Slot> slots_;  // by the number of samples: whole batches, and the last one of an epoch
 };
 

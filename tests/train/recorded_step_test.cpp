@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "fastweights/architecture.h"
 #include "fastweights/tensor.h"
 #include "model/programmer_config.h"
 #include "support/support.h"
@@ -197,6 +198,27 @@ TEST_F(RecordedSteps, OfStepOutputs) {
     expect_same_steps(c, device_, input, {}, steps);
     expect_same_steps(c, device_, input, {}, values);
   }
+}
+
+// also without a GPU
+TEST(ReplayedStepsAnywhere, TheLogSaysOnceWhyStepsAreNotReplayed) {
+  const Model model(named_model("gru", {.channels = 2, .outputs = 2}));
+  const RaggedSeries series = {at::zeros({4, 2}), at::arange(4, at::kDouble),
+                               at::tensor({0, 2, 4}, at::kLong)};
+  const PreparedBatch all = model.prepare({.series = series});
+  ReplayedSteps steps(work_of(model, {}), all);
+  std::vector<std::string> notes;
+  for (int i = 0; i < 40; ++i) {
+    for (const Step& step : {classified({0, 1}, {0, 1}, 1), classified({1}, {0}, 1)}) {
+      const ComputedStep taken =
+          steps.run({step.samples, step.seed, all.select(step.samples), step.truth}, 1e-3);
+      EXPECT_FALSE(taken.replayed);
+      if (!taken.note.empty()) notes.push_back(taken.note);
+    }
+  }
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(notes[0], "training steps on 2 series are not replayed as a CUDA graph: this model cannot record "
+                      "a pass on such batches");
 }
 
 }  // namespace
