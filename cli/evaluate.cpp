@@ -86,7 +86,8 @@ void print(const EvaluateCommand& command, const TrainedModel& trained, const Ev
   }
   print_groups(found.groups);
   if (!found.at_threshold.empty())
-    std::printf("with the threshold %.3f%s chosen on validation: %s\n", trained.threshold,
+    std::printf("with the threshold %.3f for '%s'%s chosen on validation: %s\n", trained.threshold,
+                printable(trained.preparation.classes[1]).c_str(),
                 trained.members.empty() ? "" : ", the mean of those", shown(found.at_threshold).c_str());
 }
 

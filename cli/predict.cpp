@@ -153,6 +153,9 @@ std::string class_table(const PredictCommand& command, const TrainedModel& train
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
+  if (names.size() == 2 && trained.threshold != 0.5)
+    print_notes(command.data, {message("'", names[1], "' is predicted where its probability is at least ",
+                                       trained.threshold, ", the threshold that the run has chosen")});
   const Cells cells(command, data.head);
   const SourceRows rows(cells, data, p);
   Row header = rows.first_names();
@@ -248,6 +251,11 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
   const DataSet data = match_data(given, trained.preparation);
   if (kind != TaskKind::Forecast || command.targets == Targets::HeldOut)
     return number_table(command, trained, data, session);
+  // a fraction of each series is no fixed number of rows
+  if (trained.task.horizon >= 1 && static_cast<double>(command.ahead) > trained.task.horizon)
+    print_notes(command.data, {message("the model was trained to forecast ", trained.task.horizon,
+                                       " rows; the errors of later ones are unknown, and their intervals are "
+                                       "those of the last of these rows")});
   return number_table(command, trained, with_future(data, trained.task, trained.preparation, command.ahead),
                       session);
 }

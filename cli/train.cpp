@@ -89,6 +89,7 @@ void print_plan(const Run& run, const DataSet& data, Progress& progress) {
                         data.rows(), " rows, ", data.channels(), " channels",
                         data.classes() > 0 ? message(", ", data.classes(), " classes") : ""));
   progress.note(task_note(data, run.config.task.kind));
+  if (const std::string note = positive_note(data, run.config.task.kind); !note.empty()) progress.note(note);
   const ModelConfig& model = run.config.model;
   progress.note(message("model  ", shown(model_summary(model)), "  ", model.channels, " channels in, ",
                         model.outputs, " out"));

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/error.h"
 #include "data/text.h"
@@ -98,8 +99,34 @@ void add_warnings(std::vector<std::string>& warnings, const char* what, const st
 
 }  // namespace
 
+namespace {
+
+// numbers that are nearly all different are values to predict rather than classes
+std::string label_warning(const DataSet& data) {
+  constexpr int64_t kFewest = 20;
+  const std::vector<std::string>& classes = data.head.classes;
+  const bool numbers = std::all_of(classes.begin(), classes.end(), [](const std::string& name) {
+    char* end = nullptr;
+    std::strtod(name.c_str(), &end);
+    return !name.empty() && *end == '\0';
+  });
+  const auto labelled = std::count_if(data.labels.begin(), data.labels.end(), [](int64_t l) { return l >= 0; });
+  if (!numbers || data.classes() < kFewest || 2 * data.classes() < labelled) return "";
+  return message("the labels are ", data.classes(), " different numbers for ", labelled,
+                 " series; if they are values to predict, name their column with --target-columns");
+}
+
+std::string row_warning(const DataSet& data) {
+  if (data.samples() < 2 || data.rows() != data.samples()) return "";
+  return message("each series has one row; --id-column names the column that identifies the series, here '",
+                 data.head.source.id, "'");
+}
+
+}  // namespace
+
 std::vector<std::string> data_warnings(const DataSet& data) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = {label_warning(data), row_warning(data)};
+  std::erase(warnings, "");
   add_warnings(warnings, "channel", data.head.channels, data.values, Empty::Warn);
   add_warnings(warnings, "static feature", data.head.statics, data.statics, Empty::Warn);
   // commands that need targets say themselves that there are none

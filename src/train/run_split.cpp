@@ -91,6 +91,14 @@ bool lacks_parts(const DataSet& data, const SplitConfig& split) {
          ((split.validation > 0 && parts.validation.empty()) || (split.test > 0 && parts.test.empty()));
 }
 
+// whether windows of the series would say more than the series themselves
+bool has_few_long_series(const DataSet& data, const SplitConfig& split, const TaskConfig& task,
+                         int64_t longest) {
+  constexpr int64_t kFew = 20, kLong = 400;
+  return predicts_rows(task.kind) && data.samples() < kFew && longest >= kLong &&
+         split_data(data, split).rule == SplitRule::Random;
+}
+
 std::string count_of(int64_t count, const char* one, const char* more) {
   return message(count, " ", count == 1 ? one : more);
 }
@@ -140,6 +148,10 @@ SplitPlan plan_split(const DataSet& data, const SplitConfig& split, const TaskCo
     } else {
       plan.note = too_short_note(data, split, longest);
     }
+  } else if (split.rule == SplitRule::Automatic && has_few_long_series(data, split, task, longest)) {
+    plan.note = message("the ", data.samples(),
+                        " series are divided by series, so few are left to train on and to judge by; --split time "
+                        "divides each of them along its time");
   }
   if (divides_time(plan.split.rule)) complete_windows(plan, shortest_part(longest, plan.split));
   return plan;

@@ -12,7 +12,7 @@ namespace fastweights {
 struct SplitPlan {
   SplitConfig split = {};  ///< window and stride are known
   TaskConfig task = {};    ///< of forecasts of windows, the horizon is a number of rows
-  std::string note = {};   ///< why too few series are not divided by time; otherwise empty
+  std::string note = {};   ///< why few series are not divided by time; otherwise empty
 };
 
 /// Of a task whose kind is known. Tasks that predict rows divide series by time if there are too few of them

@@ -94,6 +94,37 @@ TEST(DataWarnings, CodesForMissingValuesAreNamed) {
   EXPECT_NE(found[0].find("if it stands for a missing value: --missing -999"), std::string::npos) << found[0];
 }
 
+TEST(DataWarnings, NumbersAsLabelsAreNamed) {
+  std::vector<Series> all(30);
+  for (Series& series : all) {
+    series.times = {0, 1};
+    series.values = {0.5, 1};
+  }
+  DataSet data = collect_series({.channels = {"x"}}, all);
+  for (int64_t b = 0; b < 30; ++b) data.labels[static_cast<size_t>(b)] = b % 25;
+  for (int i = 0; i < 25; ++i) data.head.classes.push_back(std::to_string(10 * i) + ".5");
+  EXPECT_EQ(data_warnings(data),
+            (Words{"the labels are 25 different numbers for 30 series; if they are values to predict, name "
+                   "their column with --target-columns"}));
+  data.head.classes[3] = "a";
+  EXPECT_EQ(data_warnings(data), Words{}) << "a word is a class";
+}
+
+TEST(DataWarnings, SeriesOfOneRowAreNamed) {
+  std::vector<Series> all(3);
+  for (Series& series : all) {
+    series.times = {0};
+    series.values = {0.5};
+  }
+  DataSet data = collect_series({.channels = {"x"}}, all);
+  data.head.source.id = "date";
+  EXPECT_EQ(data_warnings(data), (Words{"each series has one row; --id-column names the column that "
+                                        "identifies the series, here 'date'"}));
+  all[1].times = {0, 1};
+  all[1].values = {0.5, 1};
+  EXPECT_EQ(data_warnings(collect_series({.channels = {"x"}}, all)), Words{});
+}
+
 // heavy tails, large offsets and rare events are ordinary
 TEST(DataWarnings, OrdinaryDataHaveNone) {
   std::vector<Series> all(1);

@@ -120,6 +120,16 @@ TEST_F(TimeSplitRun, EnoughSeriesAreDividedBySeries) {
   EXPECT_TRUE(make_run(setup("classification"), labelled).data.split.windows.empty());
 }
 
+TEST_F(TimeSplitRun, FewLongSeriesAreToldOfTheRule) {
+  const fastweights::Run run = make_run(setup("forecast"), long_series(6, 500));
+  EXPECT_EQ(run.data.split.rule, SplitRule::Random);
+  EXPECT_EQ(run.data.split_note,
+            "the 6 series are divided by series, so few are left to train on and to judge by; --split time "
+            "divides each of them along its time");
+  EXPECT_EQ(make_run(setup("forecast"), long_series(24, 500)).data.split_note, "");
+  EXPECT_EQ(make_run(setup("forecast", {{"split.rule", "random"}}), long_series(6, 500)).data.split_note, "");
+}
+
 TEST_F(TimeSplitRun, SaysWhatItDid) {
   std::string notes;
   train(make_run(setup("forecast", {{"split.window", "12"}, {"split.gap", "2"}}), data_), &notes);
