@@ -26,13 +26,14 @@ RecordedStep::RecordedStep(const StepWork& work, const PreparedBatch& first, con
   result_.replayed = true;
 }
 
-bool RecordedStep::possible(const Network& network, const PreparedBatch& input, const Batch& truth) {
-  if (!truth.classes.defined() || truth.classes.lt(0).any().item<bool>()) return false;
-  return network.can_record(input);
+std::string RecordedStep::refusal(const Network& network, const PreparedBatch& input, const Batch& truth) {
+  if (!truth.classes.defined()) return "the task has no classes";
+  if (truth.classes.lt(0).any().item<bool>()) return "not all classes are known";
+  return network.can_record(input) ? "" : "this model cannot record a pass on such a batch";
 }
 
 bool RecordedStep::takes(const PreparedBatch& input, const Batch& truth) const {
-  if (!possible(*work_.network, input, truth) || truth.classes.sizes() != truth_.classes.sizes())
+  if (!refusal(*work_.network, input, truth).empty() || truth.classes.sizes() != truth_.classes.sizes())
     return false;
   if (!batch_->can_assign(input.contents())) return false;
   // reads of layers below take every row for a used one
@@ -52,7 +53,7 @@ namespace {
 
 // of the memory that is free, for a recorded step, which keeps its own
 constexpr double kRecordShare = 0.4;
-// batches in a row that a graph cannot take, after which it is given up
+// batches in a row that cannot be recorded, or that a graph cannot take, after which it is given up
 constexpr int kRefusals = 16;
 
 int64_t total(const std::vector<int64_t>& counts) {
@@ -110,9 +111,14 @@ ReplayedSteps::Attempt ReplayedSteps::attempt(const ReadyBatch& batch) {
   if (!whole || given_up_) return {};
   std::string reason;
   if (!recorded_) {
-    if (!RecordedStep::possible(*work_.network, batch.input, batch.truth)) return {};
-    reason = record(batch);
-    if (reason.empty()) return {recorded_ != nullptr, ""};
+    reason = RecordedStep::refusal(*work_.network, batch.input, batch.truth);
+    // a later batch may do
+    if (!reason.empty() && ++refused_ < kRefusals) return {};
+    if (reason.empty()) {
+      refused_ = 0;
+      reason = record(batch);
+      if (reason.empty()) return {recorded_ != nullptr, ""};
+    }
   } else if (recorded_->takes(batch.input, batch.truth)) {
     refused_ = 0;
     return {true, ""};

@@ -14,9 +14,9 @@ class RecordedStep {
   /// Changes no parameter. Throws if the device has too little memory.
   RecordedStep(const StepWork& work, const PreparedBatch& first, const Batch& truth, int64_t rows);
 
-  /// Whether steps on such a batch can be recorded at all: classes that are all known, no blocks or pieces of
-  /// time.
-  static bool possible(const Network& network, const PreparedBatch& input, const Batch& truth);
+  /// Why no step on such a batch can be recorded: classes that are not all known, a network that needs the
+  /// CPU in a pass, blocks or pieces of time. Empty if it can.
+  static std::string refusal(const Network& network, const PreparedBatch& input, const Batch& truth);
   bool takes(const PreparedBatch& input, const Batch& truth) const;
 
   /// Takes a step that the optimiser has begun. The result is overwritten by the next one.

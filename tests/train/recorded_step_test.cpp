@@ -87,7 +87,7 @@ void expect_same_steps(const ProgrammerConfig& config, const at::Device& device,
     batch.classes = at::tensor(classes, at::kLong);
     return batch;
   };
-  ASSERT_TRUE(RecordedStep::possible(*model.network(), first, truth(steps[0].classes)));
+  ASSERT_EQ(RecordedStep::refusal(*model.network(), first, truth(steps[0].classes)), "");
   // room for any batch, or for exactly this one if the model has several layers
   const std::vector<int64_t> counts = (config.layers > 1 ? first : all).contents().step_counts();
   const int64_t rows = std::accumulate(counts.begin(), counts.end(), int64_t{0});
@@ -143,6 +143,28 @@ TEST_F(RecordedSteps, OfTwoLayersOnAsManyRows) {
   const std::vector<Step> steps = {
       {{0, 1, 2}, {0, 1, 2}, 7}, {{2, 0, 1}, {2, 2, 1}, 8}, {{1, 2, 0}, {1, 0, 0}, 9}};
   expect_same_steps(c, device_, series(3), {}, steps);
+}
+
+// also without a GPU
+TEST(ReplayedStepsAnywhere, TheLogSaysOnceWhyStepsAreNotReplayed) {
+  const DataShape shape = {.channels = 2, .outputs = 2};
+  const Model model(named_model("gru", shape));
+  const RaggedSeries series = {at::zeros({4, 2}), at::arange(4, at::kDouble),
+                               at::tensor({0, 2, 4}, at::kLong)};
+  const PreparedBatch all = model.prepare({.series = series});
+  ReplayedSteps steps(work_of(model, {}), all, 2);
+  Batch truth;
+  truth.classes = at::tensor({0, 1}, at::kLong);
+  std::vector<std::string> notes;
+  for (int i = 0; i < 40; ++i) {
+    const ComputedStep step = steps.run({{0, 1}, 1, all, truth}, 1e-3);
+    EXPECT_FALSE(step.replayed);
+    if (!step.note.empty()) notes.push_back(step.note);
+  }
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_EQ(
+      notes[0],
+      "training steps are not replayed as a CUDA graph: this model cannot record a pass on such a batch");
 }
 
 }  // namespace
