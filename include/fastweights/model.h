@@ -80,7 +80,7 @@ struct ModelOptions {
   uint64_t seed = 1;  ///< of the initial parameters, which are the same on every machine
   at::ScalarType type = at::kFloat;
   std::vector<Rule> custom_rules = {};  ///< custom rules, which FastWeights::rule may name
-  at::Device device = at::kCPU;         ///< of parameters and computation; a GPU needs float32
+  at::Device device = at::kCPU;         ///< of computation; on a GPU fast weight programmers need float32
 };
 
 using NamedParameters = std::vector<std::pair<std::string, Tensor>>;
@@ -140,7 +140,7 @@ class Model {
   at::Device device() const;
   /// Throws an error with the reason if the model cannot run on its device.
   void check_device() const;
-  /// A copy with separate parameters on the device; only fast weight programmers support GPUs.
+  /// A copy with separate parameters on the device; fitted architectures are an error on a GPU.
   Model to(const at::Device& device) const;
   /// The memory plan of a training step on this input; empty for the reference backend.
   std::optional<MemoryPlan> plan(const ModelInput& input) const;

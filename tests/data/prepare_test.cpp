@@ -96,18 +96,16 @@ TEST(DataWarnings, CodesForMissingValuesAreNamed) {
 
 TEST(DataWarnings, NumbersAsLabelsAreNamed) {
   std::vector<Series> all(30);
-  for (Series& series : all) {
-    series.times = {0, 1};
-    series.values = {0.5, 1};
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].times = {0, 1};
+    all[i].values = {0.5, 1};
+    all[i].label = message(10 * (i % 25), ".5");
   }
-  DataSet data = collect_series({.channels = {"x"}}, all);
-  for (int64_t b = 0; b < 30; ++b) data.labels[static_cast<size_t>(b)] = b % 25;
-  for (int i = 0; i < 25; ++i) data.head.classes.push_back(std::to_string(10 * i) + ".5");
-  EXPECT_EQ(data_warnings(data),
+  EXPECT_EQ(data_warnings(collect_series({.channels = {"x"}}, all)),
             (Words{"the labels are 25 different numbers for 30 series; if they are values to predict, name "
                    "their column with --target-columns"}));
-  data.head.classes[3] = "a";
-  EXPECT_EQ(data_warnings(data), Words{}) << "a word is a class";
+  all[3].label = "a";
+  EXPECT_EQ(data_warnings(collect_series({.channels = {"x"}}, all)), Words{}) << "a word is a class";
 }
 
 TEST(DataWarnings, SeriesOfOneRowAreNamed) {
