@@ -15,6 +15,7 @@
 #include "fastweights/train.h"
 #include "progress.h"
 #include "seed_list.h"
+#include "train/advice.h"
 #include "train_command.h"
 
 namespace fastweights::cli {

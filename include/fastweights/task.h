@@ -36,9 +36,6 @@ TaskKind task_kind(const DataSet& data, const TaskConfig& config);
 /// A sentence: the kind, why Automatic selects it if it does, and how another one is selected.
 std::string task_note(const DataSet& data, TaskKind kind);
 
-/// Which of two classes is the positive one; otherwise empty.
-std::string positive_note(const DataSet& data, TaskKind kind);
-
 /// fit_preparation() for a task. Forecasting and imputation hold values out, so times since the last observed
 /// row are longer than gaps of the data; the usual gap is at least as long as these times.
 Preparation fit_preparation(const DataSet& data, const std::vector<int64_t>& samples,

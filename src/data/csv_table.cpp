@@ -97,8 +97,9 @@ CsvColumns read_csv_columns(TableRows& rows, const TableColumns& names, CsvColum
   if (!rows.next()) refuse({rows.location(1).file, 1, 1}, "expected a header, got an empty file");
   CsvColumns columns = {.names = header_names(rows)};
   const std::vector<std::string>& found = columns.names;
-  columns.id = ids == CsvColumns::Ids::Required ? required(rows, found, names.id, "the id of a series, see --id-column")
-                                                : position_of(found, names.id);
+  columns.id = ids == CsvColumns::Ids::Required
+                   ? required(rows, found, names.id, "the id of a series, see --id-column")
+                   : position_of(found, names.id);
   columns.time = required(rows, found, names.time, "the time");
   if (ids == CsvColumns::Ids::Required) check_named(rows, found, names);
   // labels are optional, unless the column was named explicitly

@@ -110,7 +110,8 @@ std::string label_warning(const DataSet& data) {
     std::strtod(name.c_str(), &end);
     return !name.empty() && *end == '\0';
   });
-  const auto labelled = std::count_if(data.labels.begin(), data.labels.end(), [](int64_t l) { return l >= 0; });
+  const auto labelled =
+      std::count_if(data.labels.begin(), data.labels.end(), [](int64_t l) { return l >= 0; });
   if (!numbers || data.classes() < kFewest || 2 * data.classes() < labelled) return "";
   return message("the labels are ", data.classes(), " different numbers for ", labelled,
                  " series; if they are values to predict, name their column with --target-columns");

@@ -121,4 +121,11 @@ std::vector<std::string> training_advice(const RunResult& result, const std::str
                   number(*at), " in epoch ", curve.epochs[lowest], ".")};
 }
 
+std::string positive_note(const DataSet& data, TaskKind kind) {
+  if (!is_classification(kind) || data.classes() != 2) return "";
+  const std::vector<std::string>& names = data.head.classes;
+  return message("of '", names[0], "' and '", names[1], "', '", names[1],
+                 "' is the positive class: f1, average_precision and the threshold are those of it");
+}
+
 }  // namespace fastweights

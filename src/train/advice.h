@@ -25,4 +25,7 @@ inline bool is_loss(const std::string& metric) { return metric == "log_loss" || 
 /// `metric` is the one that selects the model.
 std::vector<std::string> training_advice(const RunResult& result, const std::string& metric);
 
+/// Which of two classes is the positive one; otherwise empty.
+std::string positive_note(const DataSet& data, TaskKind kind);
+
 }  // namespace fastweights

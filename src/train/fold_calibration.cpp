@@ -69,16 +69,16 @@ void calibrate_folds(const RunSet& set, const DataSet& data) {
   const std::vector<std::string> folders = member_folders(folder);
   const TrainConfig config = read_run_config(folders.front()).training;
   const std::vector<PartSamples> parts = fold_tests(folder, data);
+  // the tests of other folds of a rolling origin lie in the future of a fold, or in its training part
+  if (!parts.empty() && !parts.front().windows.empty()) return;
   std::vector<Predictions> tested;
-  int64_t first = 0;  // each series or window has a number of its own
   for (size_t m = 0; m < folders.size(); ++m) {
     TrainedModel member = load_trained(folders[m]);
     if (config.calibration == CalibrationRule::None || !is_classification(member.task.kind)) return;
     member.calibration = {};
     tested.push_back(predict_alone(member, series_of(data, parts[m]), {}));
     Tensor& samples = tested.back().samples;
-    if (samples.defined()) samples = samples + first;
-    first += static_cast<int64_t>(parts[m].samples.size());
+    if (samples.defined()) samples = at::tensor(parts[m].samples, at::kLong).index_select(0, samples);
   }
   const FoldCalibration found = fit_fold_calibration(tested, config.calibration, config.threshold_for);
   Json members = Json::array();

@@ -149,9 +149,10 @@ SplitPlan plan_split(const DataSet& data, const SplitConfig& split, const TaskCo
       plan.note = too_short_note(data, split, longest);
     }
   } else if (split.rule == SplitRule::Automatic && has_few_long_series(data, split, task, longest)) {
-    plan.note = message("the ", data.samples(),
-                        " series are divided by series, so few are left to train on and to judge by; --split time "
-                        "divides each of them along its time");
+    plan.note =
+        message("the ", data.samples(),
+                " series are divided by series, so few are left to train on and to judge by; --split time "
+                "divides each of them along its time");
   }
   if (divides_time(plan.split.rule)) complete_windows(plan, shortest_part(longest, plan.split));
   return plan;

@@ -180,13 +180,6 @@ std::string task_note(const DataSet& data, TaskKind kind) {
   return message(task, ": ", reason, "; --task chooses another task");
 }
 
-std::string positive_note(const DataSet& data, TaskKind kind) {
-  if (!is_classification(kind) || data.classes() != 2) return "";
-  const std::vector<std::string>& names = data.head.classes;
-  return message("of '", names[0], "' and '", names[1], "', '", names[1],
-                 "' is the positive class: f1, average_precision and the threshold are those of it");
-}
-
 int64_t output_count(TaskKind kind, const Preparation& preparation) {
   if (kind == TaskKind::Regression) return static_cast<int64_t>(preparation.targets.size());
   if (kind == TaskKind::Forecast || kind == TaskKind::Imputation)

@@ -110,7 +110,8 @@ TEST(CsvReader, AColumnThatMayHaveTheLabelsIsNoted) {
 
 TEST(CsvReader, HeadersSayWhatIsWrong) {
   EXPECT_EQ(said(""), "f:1:1: expected a header, got an empty file");
-  EXPECT_EQ(said("ID,time,x\n"), "f:1:1: no column 'id' (the id of a series, see --id-column); the nearest is 'ID'");
+  EXPECT_EQ(said("ID,time,x\n"),
+            "f:1:1: no column 'id' (the id of a series, see --id-column); the nearest is 'ID'");
   EXPECT_EQ(said("id,times,x\n"), "f:1:1: no column 'time' (the time); the nearest is 'times'");
   EXPECT_EQ(said("id,time,x,\n"), "f:1:11: expected the name of a column, got nothing");
   EXPECT_EQ(said("id,time,x,x\n"), "f:1:11: duplicate column 'x'");

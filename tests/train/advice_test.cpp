@@ -76,5 +76,16 @@ TEST(Advice, WithoutValidationOrWithFewEpochsItSaysSo) {
   EXPECT_NE(verdict(result).find("no validation part"), std::string::npos);
 }
 
+TEST(PositiveNote, NamesTheSecondOfTwoClasses) {
+  DataSet data;
+  data.head.classes = {"failure", "ok"};
+  EXPECT_EQ(positive_note(data, TaskKind::Classification),
+            "of 'failure' and 'ok', 'ok' is the positive class: f1, average_precision and the threshold are "
+            "those of it");
+  EXPECT_EQ(positive_note(data, TaskKind::Imputation), "");
+  data.head.classes.push_back("unknown");
+  EXPECT_EQ(positive_note(data, TaskKind::Classification), "");
+}
+
 }  // namespace
 }  // namespace fastweights

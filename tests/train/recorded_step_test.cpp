@@ -217,8 +217,9 @@ TEST(ReplayedStepsAnywhere, TheLogSaysOnceWhyStepsAreNotReplayed) {
     }
   }
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_EQ(notes[0], "training steps on 2 series are not replayed as a CUDA graph: this model cannot record "
-                      "a pass on such batches");
+  EXPECT_EQ(notes[0],
+            "training steps on 2 series are not replayed as a CUDA graph: this model cannot record "
+            "a pass on such batches");
 }
 
 }  // namespace

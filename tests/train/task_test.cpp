@@ -228,10 +228,6 @@ TEST(Task, TheKindIsWhatTheDataHave) {
   EXPECT_EQ(task_kind(data, {}), TaskKind::Classification);
   EXPECT_EQ(task_note(data, TaskKind::Classification),
             "task classification: the series have labels; --task chooses another task");
-  EXPECT_EQ(positive_note(data, TaskKind::Classification),
-            message("of '", data.head.classes[0], "' and '", data.head.classes[1], "', '", data.head.classes[1],
-                    "' is the positive class: f1, average_precision and the threshold are those of it"));
-  EXPECT_EQ(positive_note(data, TaskKind::Imputation), "");
   EXPECT_EQ(output_count(TaskKind::Classification, fit_preparation(data)), 1);
   EXPECT_EQ(task_kind(data, {.kind = TaskKind::Imputation}), TaskKind::Imputation);
   EXPECT_EQ(task_note(data, TaskKind::Imputation), "task imputation");
