@@ -153,9 +153,6 @@ std::string class_table(const PredictCommand& command, const TrainedModel& train
   const std::vector<std::string>& names = trained.preparation.classes;
   const Tensor values = class_probabilities(p.outputs).contiguous();  // [M, K]
   const Tensor guesses = predicted_classes(values, trained.threshold);
-  if (names.size() == 2 && trained.threshold != 0.5)
-    print_notes(command.data, {message("'", names[1], "' is predicted where its probability is at least ",
-                                       trained.threshold, ", the threshold that the run has chosen")});
   const Cells cells(command, data.head);
   const SourceRows rows(cells, data, p);
   Row header = rows.first_names();
@@ -277,6 +274,10 @@ void run(PredictCommand& command, Session& session) {
     replace_file(command.out, text);
     std::printf("%lld series, predictions in %s\n", static_cast<long long>(data.samples()),
                 printable(command.out).c_str());
+    // it decides, not which class is the more probable one
+    if (is_classification(trained.task.kind) && trained.preparation.classes.size() == 2)
+      std::printf("'%s' is predicted from a probability of %.3f on\n",
+                  printable(trained.preparation.classes[1]).c_str(), trained.threshold);
   }
 }
 

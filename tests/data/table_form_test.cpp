@@ -11,7 +11,6 @@
 
 namespace fastweights::data {
 namespace {
-
 using Words = std::vector<std::string>;
 
 DataSet parsed(const std::string& text, const ReadOptions& options = {}) {
@@ -57,7 +56,6 @@ TEST(TableForm, TablesAreWrittenWithCommasAndDecimalPoints) {
   const TestFolder folder;
   write_data(parsed("id;time;x;note\na;0;1,5;2,5\na;0,5;3;b\n", {.columns = {.ignored = {"note"}}}),
              folder.path("t.csv"));
-  // columns that are not used are copied
   EXPECT_EQ(read_file(folder.path("t.csv")), "id,time,x,note\na,0,1.5,\"2,5\"\na,0.5,3,b\n");
 }
 

@@ -30,7 +30,7 @@ TEST(BestEpoch, OfEquallyGoodEpochsOnManySeriesTheOneWithTheSmallestLogLossIsTak
   int not_the_last = 0;
   for (const int64_t seed : {1, 2, 3, 4, 5, 6, 7, 8}) {
     Trainer trainer(Model(small_model(data)), data,
-                    {.epochs = 6,
+                    {.epochs = 15,
                      .batch_size = 30,
                      .learning_rate = 0.05,
                      .schedule = RateSchedule::Constant,
