@@ -32,7 +32,9 @@ function metricsCard(metrics) {
   const cell = (row, v, i) => ({ sort: v, make: () => el('span', {}, formatted(v, row.format), el('span', { class: 'range' }, interval(row, i))) });
   const rows = metrics.rows.map((row) => [row.name, ...row.values.map((v, i) => cell(row, v, i))]);
   const intervals = metrics.rows.some((row) => row.intervals && row.intervals.some((ends) => ends && ends.length));
-  return card('Metrics', intervals ? el('span', { class: 'note' }, 'with 95\u2009% intervals') : null, tableOf(columns, rows, { label: 'Metrics' }));
+  const at = data.roc && data.roc.threshold, other = at && Math.abs(at.value - 0.5) > 5e-4;
+  return card('Metrics', intervals ? el('span', { class: 'note' }, 'with 95\u2009% intervals') : null, tableOf(columns, rows, { label: 'Metrics' }),
+    other ? el('p', { class: 'note' }, 'Accuracy, balanced accuracy and F1 use the threshold 0.5, the other cards that of the run, ' + plain(at.value, 3) + '.') : null);
 }
 
 // only reports beside this one are linked

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <tuple>
 
@@ -193,6 +194,13 @@ report::ClassTable class_table(const Tensor& predicted, const Tensor& truth, con
   return out;
 }
 
+// of two classes, the second of which is the positive one
+std::string threshold_note(const std::string& positive, double threshold) {
+  char number[16];
+  std::snprintf(number, sizeof number, "%.3f", threshold);
+  return message("'", positive, "' is predicted from a probability of ", number, " on.");
+}
+
 }  // namespace
 
 void add_classes(ReportData& report, const TrainedModel& trained, const Shown& shown) {
@@ -210,6 +218,7 @@ void add_classes(ReportData& report, const TrainedModel& trained, const Shown& s
   if (classes.size() == 2) {
     const Tensor scores = likely.select(1, 1);
     report.roc = roc_curve(scores, truth, trained.threshold, part);
+    report.confusion->note = report.classes->note = threshold_note(classes[1], trained.threshold);
     report.calibration = calibration(scores, truth, part, "probability of " + classes[1]);
   } else {
     // of very many predictions every n-th one: the areas of dozens of classes are sorted lists

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <numeric>
 
@@ -350,6 +351,18 @@ TEST_F(Runs, TheReportShowsAllRunsAndTheirSpread) {
   EXPECT_EQ(again, report);
   data_.values[0] += 1;
   EXPECT_EQ(refusal([&] { write_report(path, data_); }).rfind("the data have changed since", 0), 0u);
+}
+
+TEST_F(Runs, TheReportOfTwoClassesNamesTheThreshold) {
+  const std::string run = seeds() + "/seed-5";
+  const Json report = parse_json(read_file(run + "/report.json")),
+             result = parse_json(read_file(run + "/result.json"));
+  char threshold[16];
+  std::snprintf(threshold, sizeof threshold, "%.3f", result["threshold"].get<double>());
+  const std::string note =
+      message("'", data_.head.classes[1], "' is predicted from a probability of ", threshold, " on.");
+  EXPECT_EQ(report["confusion"]["note"], note);
+  EXPECT_EQ(report["classes"]["note"], note);
 }
 
 }  // namespace
