@@ -123,9 +123,7 @@ std::vector<std::string> training_advice(const RunResult& result, const std::str
 
 std::string positive_note(const DataSet& data, TaskKind kind) {
   if (!is_classification(kind) || data.classes() != 2) return "";
-  const std::vector<std::string>& names = data.head.classes;
-  return message("of '", names[0], "' and '", names[1], "', '", names[1],
-                 "' is the positive class: f1, average_precision and the threshold are those of it");
+  return message("the positive class is '", data.head.classes[1], "' (f1, average_precision, threshold)");
 }
 
 }  // namespace fastweights

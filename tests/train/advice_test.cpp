@@ -80,8 +80,7 @@ TEST(PositiveNote, NamesTheSecondOfTwoClasses) {
   DataSet data;
   data.head.classes = {"failure", "ok"};
   EXPECT_EQ(positive_note(data, TaskKind::Classification),
-            "of 'failure' and 'ok', 'ok' is the positive class: f1, average_precision and the threshold are "
-            "those of it");
+            "the positive class is 'ok' (f1, average_precision, threshold)");
   EXPECT_EQ(positive_note(data, TaskKind::Imputation), "");
   data.head.classes.push_back("unknown");
   EXPECT_EQ(positive_note(data, TaskKind::Classification), "");
