@@ -177,8 +177,9 @@ double TimeAxis::read(std::string_view text, const Location& location) {
     refuse(location, "expected a ", is_number ? "date" : "number", " as in earlier rows, got the ",
            is_number ? "number " : "date ", in_quotes(trimmed(text)));
   kind_ = kind;
-  if (date) note_form(trimmed(text), *date);
-  return is_number ? *number : *date;
+  if (is_number) return *number;
+  note_form(trimmed(text), date.value());
+  return date.value();
 }
 
 void TimeAxis::note_form(std::string_view text, double date) {
