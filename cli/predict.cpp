@@ -251,8 +251,8 @@ std::string table(const PredictCommand& command, const TrainedModel& trained, co
   // a fraction of each series is no fixed number of rows
   if (trained.task.horizon >= 1 && static_cast<double>(command.ahead) > trained.task.horizon)
     print_notes(command.data, {message("the model was trained to forecast ", trained.task.horizon,
-                                       " rows; the errors of later ones are unknown, and their intervals are "
-                                       "those of the last of these rows")});
+                                       " rows; the errors of later ones are unknown, and their intervals do "
+                                       "not grow")});
   return number_table(command, trained, with_future(data, trained.task, trained.preparation, command.ahead),
                       session);
 }

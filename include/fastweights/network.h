@@ -28,8 +28,8 @@ class PreparedBatch::Contents {
   /// What each sample takes of the batch. This and the functions below are for training steps that are
   /// recorded once and replayed on other batches (Network::can_record).
   virtual std::vector<BatchRows> sample_rows() const { return {}; }
-  /// A copy with capacity for so many rows, at fixed addresses. Outputs have as many rows; those that a batch
-  /// does not use have finite values that mean nothing.
+  /// A copy with capacity for this number of rows, at fixed addresses. The outputs of a pass have
+  /// `rows.outputs` rows; rows that a batch does not use have finite values without a meaning.
   virtual std::shared_ptr<Contents> with_capacity(const BatchRows& rows) const;
   /// Whether another batch can be copied into this one: as many samples, and at most as many rows.
   virtual bool can_assign(const Contents& batch) const;

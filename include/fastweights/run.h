@@ -76,7 +76,7 @@ struct RunData {
   TaskConfig task = {};          ///< never Automatic
   Split split = {};
   SplitConfig split_config = {};  ///< of the split, with the windows of a split by time
-  std::string split_note = {};    ///< a sentence about a split by time, or why there is none
+  std::string split_note = {};    ///< how series are divided by time, or why they are not; or empty
   Preparation preparation = {};
   PreparedData train = {}, validation = {}, test = {};
 };

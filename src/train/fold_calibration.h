@@ -25,7 +25,8 @@ FoldCalibration fit_fold_calibration(const std::vector<Predictions>& tested, Cal
 /// Writes calibration.json, unless calibration is switched off or the task has no classes.
 void calibrate_folds(const RunSet& set, const DataSet& data);
 
-/// calibration.json of a folder; empty if it has none. An error if it is not for so many members and outputs.
+/// calibration.json of a folder; empty if it has none. An error if it is for other numbers of members or
+/// outputs.
 std::optional<FoldCalibration> read_fold_calibration(const std::string& folder, size_t members,
                                                      int64_t outputs);
 

@@ -14,7 +14,7 @@ bool is_missing(const DataSet& data, int64_t row) {
   return std::all_of(first, first + data.channels(), [](double x) { return std::isnan(x); });
 }
 
-// of the horizon, after so many known rows
+// of the horizon, after this number of known rows
 int64_t rows_after(const TaskConfig& task, int64_t known) {
   if (task.horizon >= 1) return horizon_rows(task, known);
   // a fraction is one of all rows, known and forecast

@@ -67,12 +67,8 @@ RecordedStep::RecordedStep(const StepWork& work, const PreparedBatch& first, con
   result_.replayed = true;
 }
 
-bool RecordedStep::possible(const Network& network, const PreparedBatch& input) {
-  return network.can_record(input);
-}
-
 bool RecordedStep::takes(const PreparedBatch& input, const Batch& truth) const {
-  return possible(*work_.network, input) && batch_->can_assign(input.contents()) &&
+  return work_.network->can_record(input) && batch_->can_assign(input.contents()) &&
          fits(truth.classes, truth_.classes) && fits(truth.targets, truth_.targets);
 }
 
@@ -156,7 +152,7 @@ ReplayedSteps::Attempt ReplayedSteps::attempt(const ReadyBatch& batch) {
   if (slot.given_up) return {};
   std::string reason;
   if (!slot.recorded) {
-    if (RecordedStep::possible(*work_.network, batch.input)) {
+    if (work_.network->can_record(batch.input)) {
       reason = record(slot, batch);
       if (reason.empty()) return {slot.recorded.get(), ""};
     } else if (++slot.refused < kRefusals) {

@@ -19,8 +19,6 @@ class RecordedStep {
   /// Changes no parameter. Throws if the device has too little memory.
   RecordedStep(const StepWork& work, const PreparedBatch& first, const Batch& truth, const BatchRows& rows);
 
-  /// Whether steps on such a batch can be recorded at all: not in blocks or pieces of time.
-  static bool possible(const Network& network, const PreparedBatch& input);
   bool takes(const PreparedBatch& input, const Batch& truth) const;
 
   /// Takes a step that the optimiser has begun. The result is overwritten by the next one.

@@ -119,7 +119,7 @@ TEST(FirstGuess, NoiseHasNone) {
   EXPECT_TRUE(train_data(data, {.kind = TaskKind::Imputation}).preparation.guesses.empty());
 }
 
-// a gain of some percent that chance explains is none, also in a single series
+// a gain that chance explains does not count, even with a single series
 TEST(FirstGuess, ASingleSeriesOfNoiseHasNone) {
   const TaskConfig task = {.kind = TaskKind::Forecast};
   Random random(11);

@@ -90,7 +90,7 @@ void expect_same_steps(const ProgrammerConfig& config, const at::Device& device,
   const StepWork work = work_of(model, settings), other_work = work_of(other, settings);
   const PreparedBatch all = model.prepare(data);
   const PreparedBatch first = all.select(steps[0].samples);
-  ASSERT_TRUE(RecordedStep::possible(*model.network(), first));
+  ASSERT_TRUE(model.network()->can_record(first));
   RecordedStep recorded(work, first, steps[0].truth, total_rows(all));
   // recording changes nothing
   for (size_t i = 0; i < model.parameters().size(); ++i)
